@@ -13,6 +13,13 @@ mod hooks;
 mod publish;
 mod restored;
 mod shared;
+mod sharing;
 mod support;
 mod tree;
 mod typed;
+
+// Modules that are also run with persistent watches take clients from here.
+use docent_tests::{builder, connect};
+
+/// True where caches use persistent watches: one at the server for each, in both of its tables.
+const PERSISTENT: bool = false;

@@ -139,22 +139,72 @@ both_backends! {
         assert_eq!(soon(config.get()).await.unwrap().unwrap().per_second, 1);
     }
 
-    async fn a_publish_without_history_costs_two_round_trips(backend: Backend) {
+    async fn a_publish_over_the_own_last_value_is_one_request(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        for (length, reads) in [(0, 1), (10, 2)] {
-            let config = Config::<u32>::builder(&client, &format!("/number-{length}")).history(length).build().unwrap();
-            soon(config.publish(&1)).await.unwrap();
-            soon(config.publish(&2)).await.unwrap();
-            let before = proxy.trace().len();
-            soon(config.publish(&3)).await.unwrap();
+        let requests = |before: usize| {
             let trace = proxy.trace();
             let requests = trace[before..].iter().filter(|frame| frame.kind == FrameKind::Request);
-            let requests: Vec<_> = requests.filter_map(|frame| frame.op).filter(|op| *op != OpCode::Ping).collect();
-            assert_eq!(requests.len(), reads + 1, "{requests:?}");
-            assert_eq!(requests[reads], OpCode::Multi);
+            requests.filter_map(|frame| frame.op).filter(|op| *op != OpCode::Ping).collect::<Vec<_>>()
+        };
+        for (length, reads) in [(0, 1), (3, 2)] {
+            let path = format!("/number-{length}");
+            let config = Config::<u32>::builder(&client, &path).history(length).build().unwrap();
+            soon(config.publish(&1)).await.unwrap();
+            let before = proxy.trace().len();
+            soon(config.publish(&2)).await.unwrap();
+            assert_eq!(requests(before).len(), reads + 1, "others may write, too");
+            for value in 3..9 {
+                let before = proxy.trace().len();
+                let published = soon(config.publish(&value)).await.unwrap();
+                assert_eq!(requests(before), [OpCode::Multi]);
+                let node = client.get(&path).await.unwrap();
+                assert_eq!(published.revision().unwrap(), soon(config.get()).await.unwrap().unwrap().revision().unwrap());
+                assert_eq!(node.data, value.to_string());
+            }
+            // Somebody else's value is seen, and is in the history.
+            client.set(&path, "100", None).await.unwrap();
+            let before = proxy.trace().len();
+            soon(config.publish(&9)).await.unwrap();
+            assert_eq!(requests(before).len(), 1 + reads + 1);
+            let past: Vec<_> = soon(config.history()).await.unwrap().into_iter().map(|past| past.value.unwrap()).collect();
+            assert_eq!(past, [100, 7, 6][..length]);
         }
+    }
+
+    async fn an_update_of_what_others_changed_is_made_from_their_value(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (config, other) = (config(&client), config(&other));
+        for value in 1..5 {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        let (seen, add) = (soon(config.get()).await.unwrap().unwrap(), |now: Option<Limits>| Some(limits(now?.per_second + 10)));
+        soon(other.update(add)).await.unwrap();
+        assert_eq!(soon(config.update(add)).await.unwrap().unwrap().per_second, 24);
+        assert!(matches!(soon(config.publish_if(&limits(1), &seen)).await, Err(PublishError::Conflict)));
+        assert!(soon(config.update(|now| now.filter(|now| now.per_second != 24))).await.unwrap().is_none());
+        let seen = soon(config.publish(&limits(30))).await.unwrap();
+        soon(other.publish_if(&limits(31), &seen)).await.unwrap();
+        assert!(matches!(soon(config.publish_if(&limits(1), &seen)).await, Err(PublishError::Conflict)));
+    }
+
+    async fn a_node_that_was_made_anew_with_the_same_version_is_not_taken_for_the_known_one(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (config, other) = (config(&client), config(&other));
+        for value in 1..5 {
+            soon(config.publish(&limits(value))).await.unwrap();
+        }
+        soon(other.delete()).await.unwrap();
+        for value in 11..15 {
+            soon(other.publish(&limits(value))).await.unwrap();
+        }
+        let published = soon(config.publish(&limits(5))).await.unwrap();
+        assert_eq!(published.revision(), soon(other.get()).await.unwrap().unwrap().revision());
+        let past: Vec<_> = soon(config.history()).await.unwrap().into_iter().map(|past| past.value.unwrap().per_second).collect();
+        assert_eq!(past, [14, 13, 12, 11]);
     }
 
     async fn a_value_that_is_no_good_is_told_to_who_asks(backend: Backend) {

@@ -1,11 +1,12 @@
 //! Folders of configurations.
 
 use crate::support::{Limits, in_range, json, limits, watches};
+use crate::{builder, connect};
 use docent::cache::ChildrenCache;
 use docent::config::{SubscribeError, TreeChange, TreeSubscription};
 use docent::{Config, ConfigTree, CreateMode, ErrorKind};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{builder, connect, soon};
+use docent_tests::soon;
 use futures_util::future::try_join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -205,7 +206,8 @@ both_backends! {
         }
         let subscriptions = [soon(tree.subscribe()).await.unwrap(), soon(tree.subscribe()).await.unwrap()];
         assert!(subscriptions.iter().all(|subscription| subscription.current().len() == 50));
-        soon(async { while watches(&server).is_some_and(|watches| watches != 51) { client.sync("/").await.unwrap(); } }).await;
+        let expected = if crate::PERSISTENT { 2 } else { 1 + 50 };
+        soon(async { while watches(&server).is_some_and(|watches| watches != expected) { client.sync("/").await.unwrap(); } }).await;
         drop(subscriptions);
         soon(async { while watches(&server).is_some_and(|watches| watches > 0) { client.sync("/").await.unwrap(); } }).await;
     }

@@ -110,7 +110,7 @@ both_backends! {
         let why = "the guard is lost: no write was acknowledged before the lease ran out";
         row!(lost, false, false, None, why);
         row!(AcquireError::Lost(lost), false, false, None, format!("acquire: the owner's hold cannot be re-entered: {why}"));
-        row!(AcquireError::WouldDeadlock, false, false, None, "acquire: the owner reads or waits to, and would wait for itself to write");
+        row!(AcquireError::WouldDeadlock, false, false, None, "acquire: the owner has it in another way, or waits to, and would wait for itself");
         row!(WaitError::Gone, true, false, None, "wait: the ticket is gone");
         row!(PublishError::Conflict, false, false, None, "publish: somebody else has published or deleted it meanwhile");
         row!(PublishError::NoSuchRevision, false, false, None, "publish: the history does not hold that revision");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod arming;
 mod auth;
 mod bad_input;
 mod children_cache;
@@ -20,6 +21,7 @@ mod hooks;
 mod hostile_server;
 mod kept;
 mod kept_modes;
+mod kept_writes;
 mod links;
 mod many_watches;
 mod markers;
@@ -43,3 +45,6 @@ mod watches;
 
 // Modules that are also run on another kind of session take clients from here.
 use docent_tests::{builder, connect};
+
+/// True where caches use persistent watches: one at the server for each, in both of its tables.
+const PERSISTENT: bool = false;

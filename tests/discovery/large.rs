@@ -1,11 +1,12 @@
 //! Services with many instances.
 
+use crate::connect;
 use crate::scene::{ORDERS, view};
 use docent::discovery::{ServiceChange, ServiceChanges};
 use docent::node::Transaction;
 use docent::{Client, CreateMode, Service};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{as_it_goes_on, connect};
+use docent_tests::as_it_goes_on;
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 

@@ -7,11 +7,13 @@ mod balance;
 #[cfg(all(feature = "tonic", feature = "tower"))]
 mod balanced;
 mod batteries;
+mod cost;
 mod hooks;
 mod large;
 mod layout;
 mod membership;
 mod names;
+mod opening;
 mod persistent;
 mod properties;
 mod registration;
@@ -23,3 +25,6 @@ mod tonic;
 mod tower;
 mod unreadable;
 mod view;
+
+// Modules that are also run with persistent watches take clients from here.
+use docent_tests::{builder, connect};

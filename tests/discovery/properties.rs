@@ -1,5 +1,6 @@
 //! The properties of a registry, one test or more for each. P8 is in `unreadable`.
 
+use crate::connect;
 use crate::scene::{
     ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, until_owned, view,
 };
@@ -7,7 +8,7 @@ use docent::discovery::{PickPolicy, Registration, RegistrationStatus};
 use docent::{Client, ConnectionState, CreateMode};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::{MultiOp, OpCode, Request};
-use docent_tests::{SESSION, SHORT_SESSION, connect, soon, within};
+use docent_tests::{SESSION, SHORT_SESSION, soon, within};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

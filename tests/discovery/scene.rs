@@ -1,9 +1,10 @@
 //! Helpers that the tests of this suite share.
 
+use crate::builder;
 use docent::discovery::{ServiceChange, ServiceChanges};
 use docent::{Client, Error, Instance, Registry, Service};
 use docent_battery::TestServer;
-use docent_tests::{builder, soon};
+use docent_tests::soon;
 use futures_util::StreamExt;
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
 //! P8: a node that cannot be read as an instance affects only itself.
 
+use crate::connect;
 use crate::scene::{ORDERS, ids, next, orders, registry, until_ids, view};
 use docent::CreateMode;
 use docent::node::{Acl, Permissions};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::soon;
 
 both_backends! {
     async fn p8_one_corrupt_node_is_reported_and_harms_nothing_else(backend: Backend) {

@@ -1,13 +1,13 @@
 //! Live views of a service.
 
+use crate::connect;
 use crate::scene::{
     BASE, ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, view, word,
 };
 use docent::discovery::{ServiceChange, ServiceType};
 use docent::{CreateMode, Instance, Registry};
-use docent_battery::{Backend, Rule, both_backends};
-use docent_proto::OpCode;
-use docent_tests::{SESSION, SHORT_SESSION, connect, soon};
+use docent_battery::{Backend, both_backends};
+use docent_tests::{SHORT_SESSION, soon};
 use futures_util::StreamExt;
 use std::time::Duration;
 
@@ -43,23 +43,6 @@ both_backends! {
         assert_eq!(next(&mut changes).await, "end");
         assert_eq!(ids(&view), ["1"], "what was known last");
         assert!(view.is_stale());
-    }
-
-    async fn an_instance_that_comes_while_a_view_is_opened_is_seen(backend: Backend) {
-        let server = backend.start().await;
-        let other = connect(&server).await;
-        let (client, proxy) = behind_proxy(&server, SESSION).await;
-        // The folder is not there when it is looked for, and is when that is answered.
-        let held = proxy.add(Rule::on(OpCode::Exists).path(|path| path.ends_with("/orders")).hold());
-        let opening = tokio::spawn({
-            let registry = registry(&client);
-            async move { registry.service::<String>("orders").await.unwrap() }
-        });
-        soon(held.fired()).await;
-        let _one = soon(registry(&other).register(orders("1"))).await.unwrap();
-        proxy.heal().await.unwrap();
-        let view = soon(opening).await.unwrap();
-        until_ids(&view, &["1"]).await;
     }
 
     async fn a_view_serves_on_while_zookeeper_is_away_and_says_how_old_it_is(backend: Backend) {

@@ -33,9 +33,9 @@ impl Recipe for Elections {
         ELECTION
     }
 
-    /// A waiter watches the one ahead, and its own node.
+    /// A waiter watches one ahead and its own node by one request.
     fn waits(&self, trace: &[Traced]) -> bool {
-        trace.iter().filter(|frame| frame.is_reply(OpCode::GetData)).count() >= 2 && unanswered(trace) == 0
+        trace.iter().any(|frame| frame.is_reply(OpCode::SetWatches)) && unanswered(trace) == 0
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &Error) -> bool {

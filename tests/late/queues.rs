@@ -42,3 +42,24 @@ async fn a_publish_that_comes_late_does_not_go_over_a_newer_value() {
     scene.deliver();
     assert_eq!(*soon(others.subscribe()).await.unwrap().current().value(), 3);
 }
+
+#[tokio::test]
+async fn a_publish_without_a_look_that_comes_late_does_not_go_over_a_newer_value() {
+    let scene = Scene::start().await;
+    let config = Config::<u32>::new(&scene.client, "/config").unwrap();
+    for value in 1..=3 {
+        soon(config.publish(&value)).await.unwrap();
+    }
+    // One request, with the version that is known.
+    let published = scene.begin({
+        let config = config.clone();
+        async move { config.publish(&4).await }
+    });
+    soon(published.await).await.unwrap().unwrap();
+    let others = Config::<u32>::new(&scene.other, "/config").unwrap();
+    soon(others.publish(&5)).await.unwrap();
+    scene.deliver();
+    assert_eq!(*soon(others.subscribe()).await.unwrap().current().value(), 5);
+    let past = soon(others.history()).await.unwrap().into_iter().map(|past| past.value.unwrap());
+    assert_eq!(past.collect::<Vec<_>>(), [4, 3, 2, 1]);
+}

@@ -1,4 +1,4 @@
-//! The mutex stands the batteries of faults.
+//! The mutex stands the batteries of faults, also where tasks share its tickets.
 
 use crate::contender::{Kind, Locks};
 use docent_battery::{Backend, battery, both_backends};
@@ -23,5 +23,21 @@ both_backends! {
     async fn a_black_holed_holder_knows_of_its_loss_before_the_next_grant_whenever_it_happens(backend: Backend) {
         let runs = if backend == Backend::Embedded { 100 } else { 12 };
         battery::black_holes(&Locks::of(Kind::Mutex), &backend.start().await, runs).await;
+    }
+
+    async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_shared_lock(backend: Backend) {
+        battery::lost_reply(&Locks::of(Kind::Shared), &backend.start().await).await;
+    }
+
+    async fn a_future_of_a_shared_lock_dropped_at_any_poll_leaves_nothing_and_frees_the_place(backend: Backend) {
+        battery::cancel(&Locks::of(Kind::Shared), &backend.start().await).await;
+    }
+
+    async fn a_client_of_a_shared_lock_closed_at_any_poll_ends_every_future_its_session_and_its_tasks(backend: Backend) {
+        battery::close(&Locks::of(Kind::Shared), &backend.start().await).await;
+    }
+
+    async fn a_lost_shared_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
+        battery::loss(&Locks::of(Kind::Shared), &backend.start().await).await;
     }
 }

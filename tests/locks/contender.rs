@@ -1,7 +1,8 @@
 //! Descriptions of the locks for the batteries.
 
+use docent::guard::TurnFence;
 use docent::locks::{AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
-use docent::{Client, ErrorKind, Fence, MultiLock, Mutex, RwLock, Semaphore};
+use docent::{Client, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
 use docent_battery::Traced;
 use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_proto::{Code, OpCode};
@@ -17,6 +18,8 @@ const LEASES: &str = "/lock/leases";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Mutex,
+    /// A mutex whose tickets the tasks of a process share.
+    Shared,
     Read,
     Write,
     /// A writer who became a reader.
@@ -35,6 +38,7 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
+            Self::Shared => "shared",
             Self::Read => "read",
             Self::Write => "write",
             Self::Downgraded => "downgraded",
@@ -73,6 +77,7 @@ pub(crate) struct Locker {
 
 pub(crate) enum Guard {
     Mutex(MutexGuard),
+    Shared(MutexGuard<TurnFence>),
     Read(ReadGuard),
     Write(WriteGuard),
     Permit(Permit),
@@ -83,6 +88,7 @@ impl Guard {
     fn any(&self) -> &dyn docent::guard::Guard {
         match self {
             Self::Mutex(guard) => guard,
+            Self::Shared(guard) => guard,
             Self::Read(guard) => guard,
             Self::Write(guard) => guard,
             Self::Permit(guard) => guard,
@@ -136,17 +142,18 @@ impl Recipe for Locks {
         if self.others == Kind::Permits { 2 } else { 1 }
     }
 
-    /// A waiter watches the one ahead and its own node; one that waits for permits their folder, after a
-    /// listing of that with its own.
+    /// A waiter watches one ahead and its own node by one request; one that waits for permits their folder,
+    /// after a listing of that with its own.
     fn waits(&self, trace: &[Traced]) -> bool {
         let watches = |frame: &&Traced| match self.others {
             Kind::Permit | Kind::Permits => {
                 let is_folder = frame.path.as_ref().is_some_and(|path| path.ends_with(LEASES));
                 frame.is_reply(OpCode::GetChildren2) && is_folder
             }
-            _ => frame.is_reply(OpCode::GetData),
+            _ => frame.is_reply(OpCode::SetWatches),
         };
-        trace.iter().filter(watches).count() >= 2 && unanswered(trace) == 0
+        let least = if matches!(self.others, Kind::Permit | Kind::Permits) { 2 } else { 1 };
+        trace.iter().filter(watches).count() >= least && unanswered(trace) == 0
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {
@@ -171,12 +178,16 @@ impl Recipe for Locks {
 impl Contender for Locker {
     type Held = Guard;
     type Error = AcquireError;
-    type Fence = Fence;
+    type Fence = TurnFence;
 
     async fn acquire(&self) -> Result<Guard, AcquireError> {
         let rw_lock = || RwLock::new(&self.client, LOCK);
         Ok(match self.kind {
             Kind::Mutex => Guard::Mutex(Mutex::new(&self.client, LOCK)?.acquire().await?),
+            Kind::Shared => {
+                let mutex = Mutex::builder(&self.client, LOCK).share_in_process(3).build()?;
+                Guard::Shared(mutex.acquire().await?)
+            }
             Kind::Read => Guard::Read(rw_lock()?.read().await?),
             Kind::Write => Guard::Write(rw_lock()?.write().await?),
             Kind::Downgraded => {
@@ -207,6 +218,7 @@ impl Contender for Locker {
     async fn release(&self, held: Guard) -> Result<(), AcquireError> {
         let released = match held {
             Guard::Mutex(guard) => guard.release().await,
+            Guard::Shared(guard) => guard.release().await,
             Guard::Read(guard) => guard.release().await,
             Guard::Write(guard) => guard.release().await,
             Guard::Permit(guard) => guard.release().await,
@@ -223,20 +235,22 @@ impl Contender for Locker {
         held.any().is_held()
     }
 
-    fn fence(&self, held: &Guard) -> Option<Fence> {
+    fn fence(&self, held: &Guard) -> Option<TurnFence> {
         if !self.fenced {
             return None;
         }
         match held {
-            Guard::Multi(guard) => guard.fence(LOCK),
+            Guard::Shared(guard) => Some(guard.fence()),
+            Guard::Multi(guard) => guard.fence(LOCK).map(TurnFence::from),
             // For a reader the fence of the writer it was.
-            held => held.any().fence(),
+            held => held.any().fence().map(TurnFence::from),
         }
     }
 
     fn node(&self, held: &Guard) -> String {
         let path = match held {
             Guard::Mutex(guard) => guard.path(),
+            Guard::Shared(guard) => guard.path(),
             Guard::Read(guard) => guard.path(),
             Guard::Write(guard) => guard.path(),
             Guard::Permit(guard) => guard.paths().remove(0),

@@ -125,7 +125,7 @@ both_backends! {
         let count = |op| proxy.trace().iter().filter(|frame| frame.is_request(op)).count();
         until_recorded(&mutex).await;
         // Predecessor and own node, and the predecessor again.
-        until(async || count(OpCode::GetData) == 3).await;
+        until(async || count(OpCode::SetWatches) == 1 && count(OpCode::GetData) >= 1).await;
         assert_eq!(count(OpCode::GetChildren2), 1);
         soon(guard.release()).await.unwrap();
         let guard = soon(waits).await.unwrap().unwrap();

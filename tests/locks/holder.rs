@@ -16,6 +16,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let guard = Mutex::new(&client, lock)?.acquire().await?;
             Box::new(move || guard.is_held())
         }
+        "shared" => {
+            let guard = Mutex::builder(&client, lock).share_in_process(3).build()?.acquire().await?;
+            Box::new(move || guard.is_held())
+        }
         "read" => {
             let guard = RwLock::new(&client, lock)?.read().await?;
             Box::new(move || guard.is_held())

@@ -178,7 +178,9 @@ both_backends! {
         let ahead = other.create("/lock/lock-", "", CreateMode::EphemeralSequential).await.unwrap().path;
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let waiting = tokio::spawn(mutex.acquire());
-        proxy.until(|trace| trace.iter().filter(|frame| frame.is_reply(OpCode::GetData)).count() == 2).await;
+        // Sessions of `zookeeper-client` look at each node instead.
+        let watches = [OpCode::SetWatches, OpCode::Exists];
+        proxy.until(|trace| trace.iter().any(|frame| watches.iter().any(|op| frame.is_reply(*op)))).await;
         let theirs = Mutex::new(&other, "/lock").unwrap();
         let own = soon(theirs.participants()).await.unwrap()[1].clone();
         // Asked for its place, it looks at the line again.

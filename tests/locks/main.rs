@@ -30,6 +30,7 @@ mod refused;
 mod restart;
 mod rw_lock;
 mod semaphore;
+mod shared;
 mod stall;
 mod timed_lease;
 mod unkept;

@@ -119,7 +119,7 @@ impl RecordedClient {
         let fence = guard.fence().as_u64();
         self.recorder.write(EventKind::Granted(
             id,
-            Grant { node: guard.path(), session, generation, fence: Some(fence) },
+            Grant { node: guard.path(), session, generation, fence: Some(fence), turn: None },
         ));
         let fault = self.fault.lock().unwrap().take();
         if let Some(fault) = fault {

@@ -125,6 +125,41 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
 }
 
 #[test]
+fn each_turn_with_a_shared_ticket_is_counted_as_a_guard() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = Backend::Embedded.start().await;
+            let client = builder(&server, server.connect_string()).label("one").connect().await.unwrap();
+            let mutex = Mutex::builder(&client, "/secret-path").share_in_process(9).build().unwrap();
+            let mut second = Box::pin(mutex.acquire());
+            let (first, ()) = tokio::join!(mutex.acquire(), async {
+                assert!(futures_util::poll!(second.as_mut()).is_pending());
+            });
+            let first = first.unwrap();
+            drop(first);
+            let second = soon(second).await.unwrap();
+            server.expire(client.session_id().unwrap()).await.unwrap();
+            assert_eq!(soon(second.lost()).await, LostReason::SessionExpired);
+            drop(second);
+            soon(client.close()).await;
+        });
+    });
+    let recorded = recorded(&snapshotter);
+    for (metric, value) in [
+        ("docent_lock_wait_seconds{client=one,recipe=mutex}", "2"),
+        ("docent_lock_held_seconds{client=one,recipe=mutex}", "2"),
+        ("docent_lock_passed_on_total{client=one,recipe=mutex}", "1"),
+        ("docent_lock_lost_total{client=one,recipe=mutex,reason=session_expired}", "1"),
+        ("docent_locks_held{client=one,recipe=mutex}", "0"),
+    ] {
+        assert_eq!(recorded.get(metric).map(String::as_str), Some(value), "{metric} in {recorded:#?}");
+    }
+}
+
+#[test]
 fn queues_configurations_and_services_tell_how_they_stand_by_the_names_they_were_given() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();

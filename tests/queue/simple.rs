@@ -1,6 +1,6 @@
 //! The queue of ZooKeeper's documentation.
 
-use docent::{CreateMode, ErrorKind, SimpleQueue};
+use docent::{Client, CreateMode, ErrorKind, SimpleQueue};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{builder, connect, soon};
@@ -97,5 +97,76 @@ both_backends! {
         }).await;
         producer.put("b").await.unwrap();
         assert_eq!(soon(take).await.unwrap().unwrap(), "b");
+    }
+
+    async fn a_thousand_takes_list_the_queue_a_few_times(backend: Backend) {
+        const ITEMS: usize = 1_000;
+        let server = backend.start().await;
+        let (client, producer) = (connect(&server).await, connect(&server).await);
+        let simple = SimpleQueue::new(&client, PATH).unwrap();
+        put_all(&producer, 0..ITEMS).await;
+        let proxy = server.front();
+        let before = proxy.trace().len();
+        for item in 0..ITEMS {
+            assert_eq!(soon(simple.take()).await.unwrap(), item.to_string());
+        }
+        let cost = |op| proxy.trace()[before..].iter().filter(|frame| frame.is_request(op)).count();
+        let listings = cost(OpCode::GetChildren2) + cost(OpCode::GetChildren);
+        assert!(listings <= 3, "{listings} listings for {ITEMS} takes");
+        assert_eq!(cost(OpCode::GetData), ITEMS);
+        assert_eq!(soon(simple.try_take()).await.unwrap(), None);
+    }
+
+    async fn a_listing_that_is_out_of_date_costs_a_look_and_the_order_stays(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (simple, others) = (SimpleQueue::new(&client, PATH).unwrap(), SimpleQueue::new(&other, PATH).unwrap());
+        for items in [0..20, 20..2_520] {
+            put_all(&other, items.clone()).await;
+            assert_eq!(soon(simple.take()).await.unwrap(), items.start.to_string());
+            // All but two of those that are known here are taken elsewhere, and others are put behind them.
+            for item in items.start + 1..items.start + 18 {
+                assert_eq!(soon(others.take()).await.unwrap(), item.to_string());
+            }
+            put_all(&other, [9_000]).await;
+            for item in (items.start + 18..items.end).chain([9_000]) {
+                assert_eq!(soon(simple.take()).await.unwrap(), item.to_string());
+            }
+            assert_eq!(soon(simple.try_take()).await.unwrap(), None);
+        }
+    }
+
+    async fn an_item_of_a_take_that_was_dropped_is_the_next_one(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let (client, producer) = (
+            builder(&server, proxy.connect_string()).connect().await.unwrap(),
+            connect(&server).await,
+        );
+        let simple = SimpleQueue::new(&client, PATH).unwrap();
+        put_all(&producer, 0..4).await;
+        assert_eq!(soon(simple.take()).await.unwrap(), "0");
+        let rule = proxy.add(Rule::on(OpCode::GetData).hold());
+        let dropped = tokio::spawn(simple.take());
+        soon(rule.fired()).await;
+        dropped.abort();
+        assert!(soon(dropped).await.unwrap_err().is_cancelled());
+        proxy.heal().await.unwrap();
+        for item in 1..4 {
+            assert_eq!(soon(simple.take()).await.unwrap(), item.to_string());
+        }
+        assert!(soon(simple.is_empty()).await.unwrap());
+    }
+}
+
+/// Puts items in this order.
+async fn put_all(client: &Client, items: impl IntoIterator<Item = usize>) {
+    let items: Vec<_> = items.into_iter().collect();
+    client.ensure_path(PATH).await.unwrap();
+    for items in items.chunks(500) {
+        let put = items.iter().fold(client.transaction(), |put, item| {
+            put.create(&format!("{PATH}/qn-"), item.to_string(), CreateMode::PersistentSequential)
+        });
+        put.commit().await.unwrap();
     }
 }

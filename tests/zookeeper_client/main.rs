@@ -45,3 +45,6 @@ fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilde
 async fn connect(server: &TestServer) -> Client {
     builder(server, server.connect_string()).connect().await.unwrap()
 }
+
+/// True where caches use persistent watches: one at the server for each, in both of its tables.
+const PERSISTENT: bool = false;

@@ -21,6 +21,7 @@ mod operation;
 pub mod planted;
 mod session;
 mod setup;
+mod shared_map;
 mod task;
 mod telemetry;
 mod time;
@@ -36,7 +37,7 @@ pub use client::{
     Transaction, TransactionResult,
 };
 pub use error::{Error, ErrorKind};
-pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
+pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role, TurnFence};
 pub use hold::{Guard, Run};
 pub use line::Participant;
 pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
@@ -54,16 +55,18 @@ pub use versioned::CreatedOrSet;
 pub use watch::WatchStream;
 
 /// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,
-/// versioned nodes, calls of users' code.
+/// versioned nodes, shared caches, calls of users' code.
 pub mod recipe {
+    pub use crate::cache::SharedNode;
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
     pub use crate::client::{Hooks, ViewLag, debug_handle, in_time, spawn, stage_reached};
     pub use crate::desired::KeptStatus;
-    pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet};
+    pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet, Relay, TurnOver};
     pub use crate::kept::{KeptNode, KeptNodeBuilder};
     pub use crate::line::{Ahead, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders};
     pub use crate::node::NodePath;
     pub use crate::setup::Stage;
+    pub use crate::shared_map::{SharedMap, SharedMapIter};
     pub use crate::task::{HookPanic, SyncStream, call_hook};
     pub use crate::telemetry::{Metric, MetricUnit, Series};
     pub use crate::time::{after, since_1970_ms};

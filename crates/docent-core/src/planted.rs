@@ -87,6 +87,11 @@ catalogue! {
     ReentryNotBoundToGeneration = "reentry-not-bound-to-generation",
     /// A waiter whose predecessor is gone takes its turn without a look at the others ahead.
     WakeUpIsGrant = "wake-up-is-grant",
+    /// A listing in which nobody is ahead makes a waiter first, whether or not its own node is in it, which
+    /// it does not watch either.
+    GrantWithoutOwnNode = "grant-without-own-node",
+    /// A waiter that watches the one before its predecessor takes that one's end for the predecessor's.
+    OneBeforeIsPredecessor = "one-before-is-predecessor",
     /// A delete that was not acknowledged because the link was lost counts as done.
     FailedDeleteForgotten = "failed-delete-forgotten",
     /// A request that was written and not answered counts as not sent: it is sent again, whatever it does.
@@ -139,14 +144,34 @@ catalogue! {
     /// The announcement of an instance first deletes any node at its path, also one that another process
     /// announced.
     BlindDelete = "blind-delete",
+    /// A kept node counts as it was seen last, also after its watch has fired or its link is gone.
+    KnownWithoutWatch = "known-without-watch",
+    /// The end of a registration deletes the node at its path without a look, whoever made it.
+    DeletedUnseen = "deleted-unseen",
     /// A cache lists its folder again after a lost link, and reads only the children that are new there.
     NoReadOnReconnect = "no-read-on-reconnect",
+    /// A cache with a persistent watch takes itself for up to date once that is set again on a new link, and
+    /// does not read what changed while there was none.
+    GapTakenForTold = "gap-taken-for-told",
+    /// A cache whose server has no persistent watches goes on with one-shot ones, but does not list its
+    /// folder or tree anew, so that it has none.
+    FallbackWithoutListing = "fallback-without-listing",
     /// A link is made to any server, also one that lags behind the transactions seen, and values of a
     /// configuration go back.
     OlderAfterNewer = "older-after-newer",
+    /// A value of a configuration that is replaced without a look is replaced whatever its version.
+    GuessedVersionNotSent = "guessed-version-not-sent",
     /// The transaction in the header of an event counts as seen although more events of it may follow: where
     /// the link is lost in between, those changes are never seen.
     FoldedZxid = "folded-zxid",
+    /// Parts of two states of a view count as the same when they are of the same length.
+    PartsByLength = "parts-by-length",
+    /// A ticket that tasks of a process share is passed on after it was lost, as one that is held.
+    TurnAfterLoss = "turn-after-loss",
+    /// A ticket that tasks of a process share is passed on for as long as one waits, whatever the limit.
+    TurnsWithoutLimit = "turns-without-limit",
+    /// A task that is given up at the moment at which it gets its turn keeps that for good.
+    TurnForgottenOnCancel = "turn-forgotten-on-cancel",
     /// A service is not shown as long as one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
 }

@@ -1,6 +1,7 @@
 //! Ways of an owner to a hold of a line. The locks differ in their lines only.
 
 use crate::error::after_wait;
+use crate::mutex::Cohort;
 use crate::owner::{Access, OtherSide};
 use crate::refusal::{Refusal, refuse};
 use crate::standing::{Standing, Target, window};
@@ -19,23 +20,45 @@ use tokio::time::Instant;
 pub(crate) struct LockSide {
     line: Line,
     other: Option<OtherSide>,
+    cohort: Option<Arc<Cohort>>,
 }
 
 impl LockSide {
+    /// The line of a mutex, whose tickets the tasks of `cohort` share.
+    pub(crate) fn shared_in(cohort: Option<&Arc<Cohort>>, line: &Line) -> Self {
+        Self { line: line.clone(), other: None, cohort: cohort.cloned() }
+    }
+
+    /// Takes a ticket and waits for its turn, or waits for a turn with one that is shared.
+    fn wait(&self) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+        match &self.cohort {
+            None => wait(self.line.clone()),
+            Some(cohort) => cohort.wait(self.line.clone()),
+        }
+    }
+
+    /// As [`wait`](Self::wait), if nobody is to be waited for.
+    fn attempt(&self) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+        match &self.cohort {
+            None => try_line(self.line.clone()),
+            Some(cohort) => cohort.attempt(self.line.clone()),
+        }
+    }
+
     /// The side of the readers: a writer reads in its own place.
     pub(crate) fn shared(readers: &Line, writers: &Line) -> Self {
-        Self { line: readers.clone(), other: Some(OtherSide::Admits(writers.key())) }
+        Self { line: readers.clone(), other: Some(OtherSide::Admits(writers.key())), cohort: None }
     }
 
     /// The side of the writers: a reader would wait for itself.
     pub(crate) fn exclusive(writers: &Line, readers: &Line) -> Self {
-        Self { line: writers.clone(), other: Some(OtherSide::Deadlocks(readers.key())) }
+        Self { line: writers.clone(), other: Some(OtherSide::Deadlocks(readers.key())), cohort: None }
     }
 }
 
 impl From<Line> for LockSide {
     fn from(line: Line) -> Self {
-        Self { line, other: None }
+        Self { line, other: None, cohort: None }
     }
 }
 
@@ -77,10 +100,10 @@ pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), Acq
 
 /// The hold of `owner` on `side`, once it has it: re-entered, joined or acquired.
 pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
-    let LockSide { line, other } = &side;
+    let LockSide { line, other, .. } = &side;
     let key = line.key();
     let acquire = |writer: Option<Arc<Hold>>| match writer {
-        None => wait(line.clone()),
+        None => side.wait(),
         Some(writer) => read_beside(writer, line.clone(), true),
     };
     // Waits after the failure of another call are on the heap, because they are rare.
@@ -137,9 +160,9 @@ fn read_beside(
 
 /// As [`enter`], if that is possible without waiting for others.
 pub(crate) async fn try_enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
-    let LockSide { line, other } = side;
+    let LockSide { line, other, .. } = &side;
     let acquire = |writer: Option<Arc<Hold>>| match writer {
-        None => try_line(line.clone()),
+        None => side.attempt(),
         Some(writer) => read_beside(writer, line.clone(), false),
     };
     match owner.enter(&line.key(), other.as_ref(), acquire)? {

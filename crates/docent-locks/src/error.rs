@@ -19,8 +19,9 @@ pub enum AcquireError {
     #[error("acquire: the owner's hold cannot be re-entered: {0}")]
     Lost(#[from] Lost),
     /// The owner reads, or waits to, and wants to write: it would wait for itself. Release the read lock
-    /// first, or write from the start and [`downgrade`](crate::WriteGuard::downgrade).
-    #[error("acquire: the owner reads or waits to, and would wait for itself to write")]
+    /// first, or write from the start and [`downgrade`](crate::WriteGuard::downgrade). Or it has a mutex by a
+    /// ticket that tasks [share](crate::MutexBuilder::share_in_process), and wants it by one of its own.
+    #[error("acquire: the owner has it in another way, or waits to, and would wait for itself")]
     WouldDeadlock,
     /// The servers could not be reached or refused.
     #[error(transparent)]

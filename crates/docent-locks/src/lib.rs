@@ -17,7 +17,7 @@ mod timed_lease;
 pub use barrier::{Barrier, BarrierError, DoubleBarrier, Entered};
 pub use error::AcquireError;
 pub use multi_lock::{AnyLock, MultiGuard, MultiLock};
-pub use mutex::{Mutex, MutexBuilder, MutexGuard};
+pub use mutex::{FenceKind, Mutex, MutexBuilder, MutexGuard};
 pub use not_acquired::NotAcquired;
 pub use owner::Owner;
 pub use partition::{Partitioner, PartitionerBuilder, Share, ShareEnd};

@@ -1,11 +1,12 @@
 //! Joining and leaving, and obstacles to them.
 
 use super::{GROUP, group, ids, next};
+use crate::{builder, connect};
 use docent::discovery::Presence;
 use docent::{CreateMode, ErrorKind, Membership};
 use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use docent_tests::{SHORT_SESSION, soon};
 
 both_backends! {
     async fn members_join_change_and_leave_in_curators_layout(backend: Backend) {

@@ -1,11 +1,12 @@
 //! Lists and changes that readers of a group are given.
 
 use super::{GROUP, group, ids, next, until, until_present};
+use crate::{builder, connect};
 use docent::discovery::Presence;
 use docent::{CreateMode, ErrorKind};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{builder, connect, soon};
+use docent_tests::soon;
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 

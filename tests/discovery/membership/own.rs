@@ -1,11 +1,12 @@
 //! Members that joined by the group that they look at.
 
 use super::{GROUP, group, ids, next, until_present};
+use crate::connect;
 use docent::CreateMode;
 use docent::discovery::Presence;
 use docent::node::{Acl, Permissions};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::soon;
 use futures_util::StreamExt;
 
 both_backends! {

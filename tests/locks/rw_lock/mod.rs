@@ -12,7 +12,7 @@ use docent::RwLock;
 use docent_tests::soon;
 
 /// Waits until so many are in the line.
-async fn until_in_line(lock: &RwLock, count: usize) {
+pub(crate) async fn until_in_line(lock: &RwLock, count: usize) {
     soon(async {
         while lock.participants().await.unwrap().len() != count {
             tokio::task::yield_now().await;

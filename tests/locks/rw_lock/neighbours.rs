@@ -156,24 +156,23 @@ both_backends! {
         let other = connect(&server).await;
         let write = create(&other, &format!("{ID}__WRIT__"), CreateMode::EphemeralSequential).await;
         let writer = tokio::spawn(RwLock::new(&client, "/lock").unwrap().write());
-        let watches = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::GetData)).count();
-        soon(proxy.until(|trace| watches(trace) == 2)).await;
+        let watches = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::SetWatches)).count();
+        soon(proxy.until(|trace| watches(trace) == 1)).await;
         // From now on order is that of creation, for which each contender is asked after a listing.
         create(&other, &format!("{OTHER_ID}__WRIT__-2147483648"), CreateMode::Ephemeral).await;
         let full = server.path(write.trim_start_matches('/'));
         let asked = proxy.add(Rule::on(OpCode::Exists).path(move |path| path == full).hold());
         // A change on another link than the one its watches were set on makes it look at the line again.
         proxy.reset().await;
-        soon(proxy.until(|trace| trace.iter().any(|frame| frame.is_reply(OpCode::SetWatches)))).await;
+        soon(proxy.until(|trace| watches(trace) == 2)).await;
         other.set(&write, "", None).await.unwrap();
         soon(asked.fired()).await;
         let number = &write[write.len() - 10..];
         let read = create(&other, &format!("{OTHER_ID}__READ__{number}"), CreateMode::Ephemeral).await;
         other.delete(&write, None).await.unwrap();
         proxy.heal().await.unwrap();
-        let full = server.path(read.trim_start_matches('/'));
-        let waits = |frame: &Traced| frame.is_request(OpCode::GetData) && frame.path.as_ref() == Some(&full);
-        soon(proxy.until(|trace| trace.iter().any(waits))).await;
+        // It waits for the reader in the writer's place.
+        soon(proxy.until(|trace| watches(trace) == 3)).await;
         assert!(!writer.is_finished(), "it holds beside a reader");
         other.delete(&read, None).await.unwrap();
         assert!(soon(writer).await.unwrap().unwrap().is_held());

@@ -19,11 +19,11 @@ async fn waiting(
     ahead: usize,
 ) -> Vec<JoinHandle<Result<ReadGuard, AcquireError>>> {
     let lock = RwLock::new(client, "/lock").unwrap();
-    let before = count(&server.front().trace(), OpCode::GetData);
+    let before = count(&server.front().trace(), OpCode::SetWatches);
     let readers: Vec<_> = (0..READERS).map(|_| tokio::spawn(lock.read())).collect();
     until_in_line(&lock, ahead + READERS).await;
-    // Each watches the one ahead and its own node; `participants` reads nodes, too.
-    let watches = |trace: &[Traced]| count(trace, OpCode::GetData) >= before + 2 * READERS;
+    // Each watches one ahead and its own node, by one request.
+    let watches = |trace: &[Traced]| count(trace, OpCode::SetWatches) >= before + READERS;
     soon(server.front().until(watches)).await;
     for _ in 0..3 {
         client.sync("/").await.unwrap();
@@ -90,22 +90,19 @@ both_backends! {
         until_in_line(&lock, 3).await;
         let readers = waiting(&server, &client, 3).await;
         let before = server.front().trace().len();
-        // The nearest one gives up: the others are waited for.
-        third.abort();
-        let asked = |trace: &[Traced]| {
-            count(&trace[before..], OpCode::Exists) >= 2 * READERS
-                && count(&trace[before..], OpCode::GetData) >= READERS
-        };
-        soon(server.front().until(asked)).await;
-        assert!(readers.iter().all(|reader| !reader.is_finished()), "two writers are ahead");
         soon(first.release()).await.unwrap();
         let second = soon(second).await.unwrap().unwrap();
         for _ in 0..3 {
             client.sync("/").await.unwrap();
         }
+        assert!(readers.iter().all(|reader| !reader.is_finished()), "a writer holds, and one is behind it");
+        // The nearest one gives up, which tells the readers nothing yet.
+        third.abort();
+        until_in_line(&lock, 1 + READERS).await;
         assert!(readers.iter().all(|reader| !reader.is_finished()), "a writer holds");
         soon(second.release()).await.unwrap();
         let trace = let_in(&server, before, readers).await;
+        assert!(count(&trace, OpCode::SetWatches) >= READERS, "each asks once for the other two");
         let of_readers = trace.iter().filter(|frame| frame.link != 1 && frame.is_reply(OpCode::GetChildren2));
         // The second writer looked at the line for itself, before it held.
         assert!(of_readers.count() <= 1);

@@ -1,4 +1,5 @@
 use super::ConfigBuilder;
+use super::known::Known;
 use crate::history::History;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::value::ValueFormat;
@@ -18,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// [subscribe](Self::subscribe) once, read [`Subscription::current`] whenever they need the value, and wait
 /// for [`Subscription::changed`] where they have to act.
 ///
-/// Cheap to clone. All subscriptions of a `Config` and its clones share one cache, and all of a client's on
-/// one path share one watch at the server.
+/// Cheap to clone. All subscriptions of a client to one path share one read of each change, and one watch at
+/// the server; those of a `Config` and its clones share the decoded value as well.
 ///
 /// # Guarantees
 /// - A publisher learns the outcome: each publish is applied once or not at all, also when replies are lost.
@@ -56,6 +57,7 @@ pub(super) struct Inner<T> {
     pub(super) versioned: VersionedNode,
     pub(super) format: ValueFormat<T>,
     pub(super) history: History,
+    pub(super) known: Known,
     fallback: Fallback<T>,
     feed: Mutex<Weak<SharedFeed<T>>>,
 }
@@ -88,7 +90,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         fallback: Fallback<T>,
     ) -> Self {
         let history = History::new(versioned.path(), history);
-        Self { inner: Arc::new(Inner { versioned, format, history, fallback, feed: Mutex::default() }) }
+        let (known, feed) = (Known::default(), Mutex::default());
+        Self { inner: Arc::new(Inner { versioned, format, history, known, fallback, feed }) }
     }
 
     pub(crate) fn client(&self) -> &Client {

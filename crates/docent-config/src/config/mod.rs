@@ -4,6 +4,7 @@ mod builder;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod config;
 mod config_tree;
+mod known;
 mod publish;
 mod rollback;
 

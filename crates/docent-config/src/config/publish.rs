@@ -1,9 +1,10 @@
 use super::Config;
+use super::known::Present;
 use crate::history::Obstacles;
 use crate::telemetry::publish_span;
 use crate::{Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
-use docent_core::Node;
+use docent_core::{Node, Stat};
 use futures_util::future::try_join;
 use std::future::Future;
 use tracing::{Instrument, Span};
@@ -26,7 +27,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         let (config, written) = (self.clone(), self.inner.format.write(value));
         async move {
             let (data, value) = written?;
-            let written = Box::pin(config.replace(|_| Ok(Some(data.clone())))).await?;
+            let written = Box::pin(config.replace(Replaces::Any, |_| Ok(Some(data.clone())))).await?;
             Ok(published(value, written))
         }
     }
@@ -83,11 +84,10 @@ impl<T: Send + Sync + 'static> Config<T> {
         data: &Bytes,
         seen: Option<Revision>,
     ) -> Result<Option<Revision>, PublishError> {
-        // The server may lag behind another that showed the value to the caller.
-        self.sync().await?;
-        // The servers compare versions only, and a node that was made anew may have the same: so the creating
-        // transaction is compared, too (decision 9).
-        self.replace(|node| over(node, seen, data)).await
+        // The server may lag behind another that showed the value to the caller. The servers compare versions
+        // only, and a node that was made anew may have the same: so the creating transaction is compared, too
+        // (decision 9).
+        self.replace(Replaces::Newest, |node| over(node, seen, data)).await
     }
 
     /// Makes a new value from the present one, `None` when there is none, and publishes it if nobody else was
@@ -136,7 +136,7 @@ impl<T: Send + Sync + 'static> Config<T> {
             last = Some(value);
             Ok(Some(data))
         };
-        let written = self.replace(decide).await?;
+        let written = self.replace(Replaces::Read, decide).await?;
         Ok(written.zip(last).map(|(revision, value)| Snapshot::new(value, revision, Origin::Server)))
     }
 
@@ -155,6 +155,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     }
 
     async fn remove(&self) -> Result<bool, PublishError> {
+        self.inner.known.forget();
         self.sync().await?;
         let mut cas = self.inner.versioned.cas_loop();
         loop {
@@ -176,25 +177,37 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// Replaces the present value by the one that `decide` makes of it, unless that is none.
     pub(super) fn replace(
         &self,
+        replaces: Replaces,
         decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
     ) -> impl Future<Output = Result<Option<Revision>, PublishError>> + Send {
         let span = publish_span(self.inner.versioned.client().label(), self.path());
-        self.replace_once_decided(decide).instrument(span)
+        self.replace_once_decided(replaces, decide).instrument(span)
     }
 
     async fn replace_once_decided(
         &self,
+        replaces: Replaces,
         mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
     ) -> Result<Option<Revision>, PublishError> {
-        let history = &self.inner.history;
+        let (history, known) = (&self.inner.history, &self.inner.known);
         let mut cas = self.inner.versioned.cas_loop();
         let (mut caught_up, mut obstacles) = (false, Obstacles::default());
+        let mut guess = known.guess(self.client(), history, matches!(replaces, Replaces::Any));
         loop {
             let versioned = cas.versioned();
-            // Both are asked before either is answered.
-            let (node, listed) = try_join(versioned.read(), history.list_kept(&versioned)).await?;
-            let data = match decide(node.as_ref()) {
+            let present = match guess.take() {
+                Some(present) => present,
+                None => {
+                    if matches!(replaces, Replaces::Newest) && !std::mem::replace(&mut caught_up, true) {
+                        versioned.client().sync(self.path()).await?;
+                    }
+                    Present::read(&versioned, history).await?
+                }
+            };
+            let data = match decide(present.node.as_ref()) {
                 Ok(Some(data)) => data,
+                // Nothing is refused, and no decision not to write made, by what is not known for certain.
+                _ if present.is_guess => continue,
                 // No server compares versions where nothing is written: a decision not to write must not come
                 // of an old value.
                 Ok(None) | Err(PublishError::Unreadable(_)) if !caught_up => {
@@ -206,27 +219,45 @@ impl<T: Send + Sync + 'static> Config<T> {
                 Err(error) => return Err(error),
             };
             let limit = versioned.client().max_request();
-            let plan = match (&node, &listed) {
-                (Some(node), Some(listed)) => history.plan(node, listed, data.len(), limit, &obstacles),
-                _ => Default::default(),
-            };
+            let plan = present.plan(history, data.len(), limit, &obstacles);
             let with = |transaction| history.carry_out(&plan, transaction);
-            match versioned.write(node.as_ref().map(|node| &node.stat), &data, with).await {
+            match versioned.write(present.seen().as_ref(), &data, with).await {
                 Ok(Some(stat)) => {
-                    tracing::debug!(
-                        path = self.path(),
-                        version = stat.version,
-                        mzxid = stat.mzxid,
-                        "published"
-                    );
-                    Span::current().record("docent.version", stat.version);
+                    self.tell_published(&stat);
+                    match obstacles.is_none() {
+                        true => known.note(self.client(), &present, plan, data, stat),
+                        false => known.forget(),
+                    }
                     return Ok(Some(Revision::from(&stat)));
                 }
+                // The refusal came after all that it was refused for: this server shows that by now.
+                Ok(None) if present.is_guess => known.forget(),
                 Ok(None) => cas.lost().await?,
-                Err(error) => history.give_way(&versioned, &plan, error, &mut obstacles).await?,
+                Err(error) => {
+                    known.forget();
+                    if !(present.is_guess && history.is_about(&error)) {
+                        history.give_way(&versioned, &plan, error, &mut obstacles).await?;
+                    }
+                }
             }
         }
     }
+
+    fn tell_published(&self, stat: &Stat) {
+        tracing::debug!(path = self.path(), version = stat.version, mzxid = stat.mzxid, "published");
+        Span::current().record("docent.version", stat.version);
+    }
+}
+
+/// Value that a publish replaces.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Replaces {
+    /// The one that is there, whatever that is.
+    Any,
+    /// One from which the next is made, or that must be a certain one.
+    Read,
+    /// As `Read`, and no other server may have shown a newer one to the caller.
+    Newest,
 }
 
 /// Decides for `data` if `node` has the value that was `seen`.

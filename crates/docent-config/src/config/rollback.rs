@@ -1,5 +1,5 @@
 use super::Config;
-use super::publish::{over, published};
+use super::publish::{Replaces, over, published};
 use crate::history::HistoryEntry;
 use crate::{PublishError, Revision, Snapshot};
 use docent_core::{Error, Node};
@@ -75,7 +75,8 @@ impl<T: Send + Sync + 'static> Config<T> {
             Some(_) => over(node, seen, &data),
             None => Ok(Some(data.clone())),
         };
-        let written = self.replace(decide).await?;
+        let replaces = if seen.is_some() { Replaces::Read } else { Replaces::Any };
+        let written = self.replace(replaces, decide).await?;
         Ok(published(value, written))
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct History {
 }
 
 /// Listing of the history's folder.
+#[derive(Debug, Clone)]
 pub(crate) struct Listed {
     /// True when there is a folder.
     exists: bool,
@@ -39,6 +40,32 @@ pub(crate) struct Plan {
     make_folder: bool,
     add: Option<(String, Bytes)>,
     pub(super) remove: Vec<String>,
+    /// Name of an earlier value that must be there.
+    prove: Option<String>,
+}
+
+impl Listed {
+    /// Name of the latest of the earlier values.
+    pub(crate) fn newest(&self) -> Option<&String> {
+        self.names.iter().filter(|name| parse(name).is_some()).max()
+    }
+
+    /// The listing after the changes of `plan`.
+    pub(crate) fn after(&self, plan: Plan) -> Self {
+        let Plan { make_folder, add, remove, .. } = plan;
+        let kept = self.names.iter().filter(|name| !remove.contains(name)).cloned();
+        let names = kept.chain(add.map(|(name, _)| name)).collect();
+        Self { exists: self.exists || make_folder, names }
+    }
+}
+
+impl Plan {
+    /// The same, which is refused unless the newest of the `listed` values is there. A value that is deleted
+    /// by its name proves as much.
+    pub(crate) fn proving(self, listed: &Listed) -> Self {
+        let prove = if self.remove.is_empty() { listed.newest().cloned() } else { None };
+        Self { prove, ..self }
+    }
 }
 
 impl History {
@@ -46,7 +73,8 @@ impl History {
         Self { folder: format!("{path}/{FOLDER}"), length }
     }
 
-    fn is_kept(&self) -> bool {
+    /// True unless its length is 0.
+    pub(crate) fn is_kept(&self) -> bool {
         self.length > 0
     }
 
@@ -74,6 +102,11 @@ impl History {
         }
     }
 
+    /// True for an error about the history.
+    pub(crate) fn is_about(&self, error: &Error) -> bool {
+        error.path().is_some_and(|path| path.starts_with(&self.folder))
+    }
+
     /// Changes to make when `node` is replaced by a value of `length` bytes, where a request may have
     /// `limit`.
     pub(crate) fn plan(
@@ -98,7 +131,7 @@ impl History {
             true => Vec::new(),
             false => self.removed(names, usize::from(add.is_some()), length, limit),
         };
-        Plan { make_folder: !listed.exists && add.is_some(), add, remove }
+        Plan { make_folder: !listed.exists && add.is_some(), add, remove, prove: None }
     }
 
     /// The `names`, in their order, that are too many when so many more come.
@@ -112,6 +145,9 @@ impl History {
 
     pub(crate) fn carry_out(&self, plan: &Plan, transaction: Transaction) -> Transaction {
         let mut transaction = transaction;
+        if let Some(name) = &plan.prove {
+            transaction = transaction.check(&format!("{}/{name}", self.folder), None);
+        }
         if plan.make_folder {
             transaction = transaction.create(&self.folder, Bytes::new(), CreateMode::Persistent);
         }

@@ -6,5 +6,5 @@ mod history;
 mod obstacles;
 
 pub use entry::HistoryEntry;
-pub(crate) use history::{FOLDER, History};
+pub(crate) use history::{FOLDER, History, Listed, Plan};
 pub(crate) use obstacles::Obstacles;

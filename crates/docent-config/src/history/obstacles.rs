@@ -1,5 +1,4 @@
-use super::History;
-use super::history::Plan;
+use super::{History, Plan};
 use docent_core::recipe::VersionedNode;
 use docent_core::{Error, ErrorKind};
 use futures_util::future::try_join_all;
@@ -20,6 +19,13 @@ pub(crate) struct Obstacles {
 
 /// Times that one publish looks for earlier values with nodes below them, before it deletes none.
 const MOST_LOOKS: u32 = 4;
+
+impl Obstacles {
+    /// True when nothing stood in the way.
+    pub(crate) fn is_none(&self) -> bool {
+        self.looks == 0 && !self.no_removal && !self.untouched
+    }
+}
 
 impl History {
     /// Finds out how to publish without the part of `plan` that the servers refused with `error`.

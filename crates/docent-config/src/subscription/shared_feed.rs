@@ -5,8 +5,8 @@ use crate::telemetry::Counts;
 use crate::value::ValueFormat;
 use crate::{Revision, Snapshot, SubscribeError};
 use arc_swap::ArcSwapOption;
-use docent_core::recipe::{Hooks, SyncStream, VersionedNode, ViewLag, spawn};
-use docent_core::{Error, ErrorKind, Node, NodeCache, NodeChanges, StateWatcher};
+use docent_core::recipe::{Hooks, SharedNode, SyncStream, VersionedNode, ViewLag, spawn};
+use docent_core::{Error, ErrorKind, Node, NodeCache, StateWatcher};
 use futures_util::StreamExt;
 use futures_util::stream::Fuse;
 use std::pin::pin;
@@ -16,9 +16,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Follows one value for all who subscribed to it: one cache, one task, and each value decoded once.
+/// Follows one value for all who subscribed to one `Config`: one task, and each value decoded once. The node
+/// is read once for all of a client's feeds.
 pub(crate) struct SharedFeed<T> {
-    pub(crate) cache: NodeCache,
+    node: SharedNode,
     pub(crate) lag: ViewLag,
     /// The last good value. Read without a lock that anybody could hold.
     pub(crate) current: Arc<ArcSwapOption<Snapshot<T>>>,
@@ -35,7 +36,7 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
         fallback: &Fallback<T>,
     ) -> Result<Self, Error> {
         let Fallback { default, file, .. } = fallback;
-        let cache = NodeCache::new(versioned.client(), versioned.path())?;
+        let node = SharedNode::new(versioned.client(), versioned.path())?;
         let file = file.clone();
         let current = Arc::new(ArcSwapOption::new(default.clone()));
         let connection = versioned.client().state();
@@ -45,8 +46,8 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
         let lag = hooks.lag();
         let task = FeedTask {
             path: versioned.path().to_owned(),
-            changes: cache.changes(),
-            staleness: cache.staleness().fuse(),
+            changes: node.changes(),
+            staleness: node.cache().staleness().fuse(),
             counts: Counts::new(versioned.client(), format.metrics_name.as_deref()),
             filter: NewestFilter::new(format.clone(), rollbacks),
             connection,
@@ -58,30 +59,35 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
             abandoned: abandoned.clone(),
         };
         spawn(versioned.client(), task.run(hooks));
-        Ok(Self { cache, lag, current, state, _task: abandoned.drop_guard() })
+        Ok(Self { node, lag, current, state, _task: abandoned.drop_guard() })
     }
 }
 
 impl<T> SharedFeed<T> {
+    pub(crate) fn cache(&self) -> &NodeCache {
+        self.node.cache()
+    }
+
     /// Waits until there is something to begin with.
     pub(crate) async fn ready(&self, fallback_after: Duration) -> Result<(), SubscribeError> {
         let mut state = self.state.clone();
         // The task ends with the client.
         if state.has_changed().is_err() {
-            return Err(Error::closed("subscribe", self.cache.path()).into());
+            return Err(Error::closed("subscribe", self.cache().path()).into());
         }
-        let (mut read, mut patience) = (pin!(self.cache.ready()), pin!(tokio::time::sleep(fallback_after)));
+        let (mut read, mut patience) =
+            (pin!(self.node.caught_up()), pin!(tokio::time::sleep(fallback_after)));
         let (mut answered, mut patient, mut failed) = (false, true, None);
         loop {
             if let Some(verdict) =
-                verdict(self.cache.path(), &state.borrow_and_update(), patient, failed.as_ref())
+                verdict(self.cache().path(), &state.borrow_and_update(), patient, failed.as_ref())
             {
                 return verdict;
             }
             tokio::select! {
                 biased;
                 changed = state.changed() => if changed.is_err() {
-                    return Err(Error::closed("subscribe", self.cache.path()).into());
+                    return Err(Error::closed("subscribe", self.cache().path()).into());
                 },
                 result = &mut read, if !answered => {
                     answered = true;
@@ -154,7 +160,7 @@ enum News {
 
 struct FeedTask<T> {
     path: String,
-    changes: NodeChanges,
+    changes: SyncStream<Result<Option<Arc<Node>>, Error>>,
     staleness: Fuse<SyncStream<bool>>,
     counts: Counts,
     connection: StateWatcher,

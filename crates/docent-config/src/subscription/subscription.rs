@@ -30,7 +30,7 @@ use tokio::sync::watch;
 /// The client is kept open by somebody else: a subscription does not.
 ///
 /// # On drop
-/// With the last subscription of a [`Config`](crate::Config) its cache goes, and the watch at the server.
+/// With the last subscription of a client to a path its cache goes, and the watch at the server.
 #[must_use = "what changes is not seen unless somebody looks"]
 pub struct Subscription<T> {
     feed: Arc<SharedFeed<T>>,
@@ -76,7 +76,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
             };
             Told { good: state.good_number, latest, rollbacks: state.rollbacks }
         };
-        let errors = feed.cache.errors();
+        let errors = feed.cache().errors();
         Self { feed, state, told, waiting: StateWait::default(), errors }
     }
 
@@ -102,19 +102,19 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// they told again, while the value cannot be read, while the codec or the validation of a newer one
     /// takes longer than a second, and once the client is closed.
     pub fn is_stale(&self) -> bool {
-        self.feed.cache.is_stale() || self.feed.lag.is_behind()
+        self.feed.cache().is_stale() || self.feed.lag.is_behind()
     }
 
     /// Time for which it has been [stale](Self::is_stale); `None` when it is not. The age of the value itself
     /// is [`Snapshot::age`].
     pub fn stale_for(&self) -> Option<Duration> {
-        self.feed.cache.stale_for().or_else(|| self.feed.lag.behind_for())
+        self.feed.cache().stale_for().or_else(|| self.feed.lag.behind_for())
     }
 
     /// Error with which the servers refuse to let the value be read, as `NoAuth`; `None` when they do not. It
     /// is tried again all the time.
     pub fn last_error(&self) -> Option<Error> {
-        self.feed.cache.last_error()
+        self.feed.cache().last_error()
     }
 
     /// True when nothing is published, as far as the servers told.
@@ -182,7 +182,7 @@ impl<T> Clone for Subscription<T> {
             state: self.state.clone(),
             told: self.told,
             waiting: StateWait::default(),
-            errors: self.feed.cache.errors(),
+            errors: self.feed.cache().errors(),
         }
     }
 }
@@ -190,7 +190,7 @@ impl<T> Clone for Subscription<T> {
 impl<T: Send + Sync + 'static> fmt::Debug for Subscription<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscription")
-            .field("path", &self.feed.cache.path())
+            .field("path", &self.feed.cache().path())
             .field("current", &self.current())
             .field("latest", &self.feed.state.borrow().latest)
             .field("stale", &self.is_stale())

@@ -17,16 +17,17 @@ use tokio_util::sync::CancellationToken;
 /// does.
 ///
 /// It is loaded by one listing and reads of many children at a time, and can be used then; a watch on each
-/// child is set in the background, by a read that also shows what changed in between. From then on each
-/// change is read as soon as it is told, also by deletion and creation of the same name. Cheap to clone; all
-/// clones are one cache with one task.
+/// child is set in the background, by requests for many that also tell what changed in between. From then on
+/// each change is read as soon as it is told, also by deletion and creation of the same name. Cheap to
+/// clone; all clones are one cache with one task.
 ///
 /// After a lost link, and in a new session, it lists and reads everything again, after a random pause of up
 /// to a millisecond for each child and a second at most, so that the caches of many clients do not all do so
 /// at once. Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
 ///
 /// Only the children themselves are kept, not the nodes below them. Watches are the one-shot watches that
-/// every server has, not persistent or recursive ones.
+/// every server has, or one [persistent watch](crate::ClientBuilder::persistent_watches) on the folder: then
+/// a deletion is shown without a request, and [`folder`](ChildrenSnapshot::folder) is as of the last listing.
 ///
 /// # Guarantees
 /// The shown content is never older than before, and comes to that of the servers. Values in between may be

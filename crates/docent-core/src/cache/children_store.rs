@@ -88,7 +88,7 @@ impl ChildrenStore {
         if folder == content.snapshot.folder && events.is_empty() {
             return;
         }
-        // Copies the map only where somebody holds the present one.
+        // Copies the changed parts of the map, and only where somebody holds the present one.
         let snapshot = Arc::make_mut(&mut content.snapshot);
         snapshot.folder = folder;
         let events: Vec<_> = events.iter().map(|event| Ok(snapshot.enter(event))).collect();

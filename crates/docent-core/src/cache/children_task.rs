@@ -5,6 +5,7 @@
 
 mod alarms;
 mod asked;
+mod persistent;
 mod requests;
 
 use super::attachment::{Attachment, News};
@@ -13,7 +14,7 @@ use super::children_store::ChildrenStore;
 use super::read_queue::ReadQueue;
 use crate::node::Stat;
 use crate::operation::Shared;
-use crate::session::{Fired, Lane, Outcome, Watch};
+use crate::session::{Fired, Lane, Outcome, PersistentNews, PersistentWatch, Watch};
 use crate::time::Backoff;
 use crate::watch::{LONGEST_PAUSE, patience};
 use alarms::{Alarms, spread};
@@ -47,6 +48,10 @@ pub(super) struct ChildrenTask {
     listing: Listing,
     folder: Option<Stat>,
     folder_watch: Option<Box<Watch>>,
+    /// Children that were deleted, and maybe created again, by news that are being taken.
+    leaving: Vec<Arc<str>>,
+    /// Tells of every child, in place of the folder's watch and one for each child.
+    persistent: Option<PersistentWatch>,
     work: ReadQueue,
     asked: Asked,
     watches: FuturesUnordered<BoxFuture<'static, (Arc<str>, Fired)>>,
@@ -87,6 +92,7 @@ enum Listing {
 
 enum Step {
     News(News),
+    Told(PersistentNews),
     Answered(Ask, Outcome),
     FolderFired(Fired),
     Fired(Arc<str>, Fired),
@@ -117,6 +123,8 @@ impl ChildrenTask {
             listing: Listing::Wanted,
             folder: None,
             folder_watch: None,
+            leaving: Vec::new(),
+            persistent: None,
             work: ReadQueue::default(),
             asked: Asked::default(),
             watches: FuturesUnordered::new(),
@@ -138,7 +146,8 @@ impl ChildrenTask {
             self.ask();
             match self.step().await {
                 Step::News(news) => self.news(news),
-                Step::Answered(ask, outcome) => self.answered(ask, outcome),
+                Step::Told(news) => self.told(news),
+                Step::Answered(ask, outcome) => self.answered_in_order(ask, outcome),
                 Step::FolderFired(fired) => self.folder_fired(fired),
                 Step::Fired(name, fired) => self.fired(&name, fired),
                 Step::Alarm => self.alarm(Instant::now()),
@@ -158,6 +167,7 @@ impl ChildrenTask {
             () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
             news = self.attachment.news() => Step::News(news),
+            Some(news) = told(&mut self.persistent) => Step::Told(news),
             Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
             Some(fired) = fired(&mut self.folder_watch) => Step::FolderFired(fired),
             Some((name, fired)) = self.watches.next() => Step::Fired(name, fired),
@@ -168,8 +178,9 @@ impl ChildrenTask {
     /// Takes the answers and events that are there already, so that they are published together.
     fn take_the_rest(&mut self) {
         while let Some(Some((ask, outcome))) = self.asked.next().now_or_never() {
-            self.answered(ask, outcome);
+            self.answered_in_order(ask, outcome);
         }
+        self.take_told();
         while let Some(Some((name, fired))) = self.watches.next().now_or_never() {
             self.fired(&name, fired);
         }
@@ -190,6 +201,7 @@ impl ChildrenTask {
         }
         if session {
             self.folder_watch = None;
+            self.persistent = None;
             self.watches = FuturesUnordered::new();
             if !planted!(NoReadOnReconnect) {
                 self.work.forget_watches();
@@ -201,6 +213,8 @@ impl ChildrenTask {
             self.held = false;
             self.syncing = true;
             self.list_again();
+        } else if up && self.loaded && self.persistent.is_some() && planted!(GapTakenForTold) {
+            (self.held, self.syncing) = (false, true);
         } else if up {
             self.alarms.sync = Some(Instant::now() + self.pause_before_sync());
         }
@@ -224,7 +238,9 @@ impl ChildrenTask {
         self.held = false;
         self.syncing = true;
         self.last_sync = Some(Instant::now());
+        self.choose_watches();
         self.listing = Listing::Wanted;
+        self.work.forget_told();
         self.work.begin_sync();
     }
 
@@ -283,6 +299,7 @@ impl ChildrenTask {
     async fn let_go(mut self) {
         self.asked = Asked::default();
         self.folder_watch = None;
+        self.persistent = None;
         let mut watches = std::mem::take(&mut self.watches).into_iter();
         while watches.by_ref().take(LETTING_GO).count() == LETTING_GO {
             // Without a link there are no watches at the server, and those that are dropped here are not set
@@ -306,6 +323,10 @@ impl Drop for ChildrenTask {
     fn drop(&mut self) {
         self.store.close();
     }
+}
+
+async fn told(watch: &mut Option<PersistentWatch>) -> Option<PersistentNews> {
+    watch.as_mut()?.next().await
 }
 
 async fn fired(watch: &mut Option<Box<Watch>>) -> Option<Fired> {

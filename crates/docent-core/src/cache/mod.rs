@@ -1,8 +1,8 @@
 //! A node, the children of a node, or a whole tree, kept in memory: read without I/O, brought up to date in
 //! the background.
 //!
-//! One task for each cache, over one-shot watches that are set again. Caches and streams of one client that
-//! look at the same node share one watch at the server. Persistent recursive watches are not used.
+//! One task for each cache, over one-shot watches that are set again, or over one persistent watch. Caches
+//! and streams of one client that look at the same node share one watch at the server.
 
 mod attachment;
 mod children;
@@ -12,6 +12,7 @@ mod children_task;
 mod node;
 mod node_task;
 mod read_queue;
+mod shared_node;
 mod snapshot;
 mod status;
 mod subscriber;
@@ -26,6 +27,7 @@ mod tree_task;
 pub use children::ChildrenCache;
 pub use children_event::{ChildrenEvent, ChildrenEvents};
 pub use node::{NodeCache, NodeChanges};
+pub use shared_node::SharedNode;
 pub use snapshot::ChildrenSnapshot;
 pub use tree::TreeCache;
 pub use tree_builder::TreeCacheBuilder;

@@ -1,4 +1,5 @@
 use super::node_task::NodeTask;
+use super::shared_node::Join;
 use super::status;
 use super::status::Status;
 use crate::client::Client;
@@ -14,7 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 /// The data of one node, kept in memory, whether the node exists or not. For users of Curator: it does the
@@ -49,18 +50,34 @@ use tokio_util::sync::CancellationToken;
 /// ```
 #[derive(Clone)]
 pub struct NodeCache {
-    handle: Arc<Handle>,
-    operation_timeout: Duration,
+    pub(super) handle: Arc<Handle>,
+    pub(super) operation_timeout: Duration,
 }
 
 /// Shared by clones and streams: its drop is that of the last one.
-struct Handle {
+pub(super) struct Handle {
     // Not a `Client`: a cache does not keep its client open.
-    shared: Arc<Shared>,
-    path: String,
+    pub(super) shared: Arc<Shared>,
+    pub(super) path: String,
     status: watch::Receiver<Status>,
     value: watch::Receiver<Value>,
+    joins: mpsc::UnboundedSender<Join>,
     abandoned: CancellationToken,
+}
+
+impl Handle {
+    /// Begins to keep the data of the node at the full path `full`.
+    fn start(shared: &Arc<Shared>, path: &str, full: String) -> Self {
+        let (store, status) = watch::channel(Status::new(&*shared.config.clock));
+        let (values, value) = watch::channel(None);
+        let (joins, joined) = mpsc::unbounded_channel();
+        let abandoned = CancellationToken::new();
+        let (shared, path) = (Arc::clone(shared), path.to_owned());
+        let task =
+            NodeTask::new(Arc::clone(&shared), path.clone(), full, store, values, joined, abandoned.clone());
+        shared.tasks.spawn_on(task.run(), &shared.runtime);
+        Self { shared, path, status, value, joins, abandoned }
+    }
 }
 
 /// `None` before it was read, `Some(None)` for no node.
@@ -78,19 +95,27 @@ impl NodeCache {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        let shared = Arc::clone(client.shared());
-        let full = shared.namespace.full("watch", path)?;
-        if shared.closing.is_cancelled() {
-            return Err(Error::new(shared.closed(), "watch").at(path));
-        }
-        let (store, status) = watch::channel(Status::new(&*shared.config.clock));
-        let (values, value) = watch::channel(None);
-        let abandoned = CancellationToken::new();
-        let path = path.to_owned();
-        let task = NodeTask::new(Arc::clone(&shared), path.clone(), full, store, values, abandoned.clone());
-        shared.tasks.spawn_on(task.run(), &shared.runtime);
-        let handle = Arc::new(Handle { shared, path, status, value, abandoned });
-        Ok(Self { handle, operation_timeout: client.operation_timeout() })
+        let full = checked(client, path)?;
+        Ok(Self::with(Arc::new(Handle::start(client.shared(), path, full)), client))
+    }
+
+    /// The cache of `path` that this client has in common, which this begins if there is none.
+    pub(super) fn common(client: &Client, path: &str) -> Result<Self, Error> {
+        let (full, shared) = (checked(client, path)?, client.shared());
+        let handle = shared.common.get(path.to_owned(), || Handle::start(shared, path, full));
+        Ok(Self::with(handle, client))
+    }
+
+    fn with(handle: Arc<Handle>, client: &Client) -> Self {
+        Self { handle, operation_timeout: client.operation_timeout() }
+    }
+
+    /// Asks the task to tell when it shows what the servers have, as far as they told.
+    pub(super) fn join(&self, hears_errors: bool) -> oneshot::Receiver<Result<(), Error>> {
+        let (told, answer) = oneshot::channel();
+        // Without a task nobody is told, which says that it is gone.
+        let _ = self.handle.joins.send(Join { hears_errors, told });
+        answer
     }
 
     /// The path, as it was given.
@@ -167,6 +192,16 @@ impl NodeCache {
             }
         });
         NodeChanges(SyncStream::new(stream::select(changes.map(Ok), self.errors().map(Err))))
+    }
+}
+
+/// The full path, of a client that is not closed.
+fn checked(client: &Client, path: &str) -> Result<String, Error> {
+    let shared = client.shared();
+    let full = shared.namespace.full("watch", path)?;
+    match shared.closing.is_cancelled() {
+        true => Err(Error::new(shared.closed(), "watch").at(path)),
+        false => Ok(full),
     }
 }
 

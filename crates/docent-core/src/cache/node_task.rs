@@ -1,6 +1,7 @@
 use super::attachment::{Attachment, News};
 use super::node::Value;
 use super::read_queue::Version;
+use super::shared_node::Join;
 use super::status::Status;
 use crate::error::Error;
 use crate::node::Node;
@@ -10,8 +11,9 @@ use crate::time::Backoff;
 use crate::watch::{LONGEST_PAUSE, patience};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
+use std::future::ready;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +24,9 @@ pub(super) struct NodeTask {
     full: String,
     status: watch::Sender<Status>,
     values: watch::Sender<Value>,
+    joins: mpsc::UnboundedReceiver<Join>,
+    /// Handles that wait until the shown node is up to date.
+    waiting: Vec<Join>,
     abandoned: CancellationToken,
     attachment: Attachment,
     /// True while the link is up and the session takes requests.
@@ -50,6 +55,8 @@ enum Step {
     Read(Outcome),
     Awaited(Outcome),
     Fired(Fired),
+    Joined(Join),
+    UpToDate,
     Again,
     Over,
 }
@@ -61,6 +68,7 @@ impl NodeTask {
         full: String,
         status: watch::Sender<Status>,
         values: watch::Sender<Value>,
+        joins: mpsc::UnboundedReceiver<Join>,
         abandoned: CancellationToken,
     ) -> Self {
         Self {
@@ -70,6 +78,8 @@ impl NodeTask {
             full,
             status,
             values,
+            joins,
+            waiting: Vec::new(),
             abandoned,
             up: false,
             known: None,
@@ -92,6 +102,8 @@ impl NodeTask {
                 Step::Read(outcome) => self.read(outcome),
                 Step::Awaited(outcome) => self.awaited(outcome),
                 Step::Fired(fired) => self.fired(fired),
+                Step::Joined(join) => self.joined(join),
+                Step::UpToDate => self.waiting.drain(..).for_each(|join| drop(join.told.send(Ok(())))),
                 Step::Again => self.next = Next::Read,
                 Step::Over => return,
             }
@@ -107,7 +119,23 @@ impl NodeTask {
             news = self.attachment.news() => Step::News(news),
             Some(step) = next(&mut self.next) => step,
             Some(fired) = fired(&mut self.watch) => Step::Fired(fired),
+            Some(join) = self.joins.recv() => Step::Joined(join),
+            // The last: an event that has arrived comes before it.
+            () = ready(()), if self.is_resting() && !self.waiting.is_empty() => Step::UpToDate,
         }
+    }
+
+    /// True when nothing is known of the node that was not read.
+    fn is_resting(&self) -> bool {
+        self.up && matches!(self.next, Next::Rest)
+    }
+
+    fn joined(&mut self, join: Join) {
+        if let (Next::Pause(_), true) = (&self.next, join.hears_errors) {
+            self.next = Next::Read;
+        }
+        self.waiting.retain(|join| !join.told.is_closed());
+        self.waiting.push(join);
     }
 
     fn news(&mut self, News { session, lost, up }: News) {
@@ -220,6 +248,9 @@ impl NodeTask {
         let error = error.at(&self.path);
         tracing::debug!(path = self.path, %error, "cannot read the node");
         let now = self.shared.config.clock.now();
+        for join in self.waiting.extract_if(.., |join| join.hears_errors) {
+            let _ = join.told.send(Err(error.clone()));
+        }
         self.status.send_modify(|status| {
             status.last_error = Some(error);
             status.stale_since.get_or_insert(now);

@@ -1,21 +1,20 @@
 use super::children_event::ChildrenEvent;
 use crate::error::Error;
 use crate::node::{Node, Stat};
-use std::collections::BTreeMap;
+use crate::shared_map::SharedMap;
 use std::fmt;
-use std::ops::Bound;
 use std::sync::Arc;
 
 /// The children of a node with their data, as a [`ChildrenCache`](super::ChildrenCache) knew them at one
 /// time.
 ///
-/// It does not change. While one is held the cache's next change copies the map of the children, though not
-/// their data; a change while none is held copies nothing.
+/// It does not change. Those of one cache share what they have in common: a change while one is held copies
+/// some hundred pointers, however many children there are; a change while none is held copies nothing.
 #[derive(Clone, Default)]
 pub struct ChildrenSnapshot {
     pub(super) folder: Option<Stat>,
-    children: BTreeMap<Arc<str>, Arc<Node>>,
-    unreadable: BTreeMap<Arc<str>, Error>,
+    children: SharedMap<Arc<Node>>,
+    unreadable: SharedMap<Error>,
 }
 
 impl ChildrenSnapshot {
@@ -57,7 +56,7 @@ impl ChildrenSnapshot {
             ChildrenEvent::Added(name, node) => return self.apply(name, node),
             ChildrenEvent::Delete(name) => self.delete(name),
             ChildrenEvent::Unreadable(name, error) => {
-                self.unreadable.insert(Arc::clone(name), error.clone());
+                self.unreadable.insert(name, error.clone());
             }
             _ => {}
         }
@@ -66,7 +65,7 @@ impl ChildrenSnapshot {
 
     fn apply(&mut self, name: &Arc<str>, node: &Arc<Node>) -> ChildrenEvent {
         self.unreadable.remove(name);
-        let before = self.children.insert(Arc::clone(name), Arc::clone(node));
+        let before = self.children.insert(name, Arc::clone(node));
         let event = match before {
             Some(before) if before.stat.czxid == node.stat.czxid => ChildrenEvent::Updated,
             _ => ChildrenEvent::Added,
@@ -81,18 +80,13 @@ impl ChildrenSnapshot {
 
     /// The first child whose name is after `name`.
     pub(super) fn child_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Arc<Node>)> {
-        after(&self.children, name)
+        self.children.after(name)
     }
 
     /// The first child that could not be read whose name is after `name`.
     pub(super) fn unreadable_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Error)> {
-        after(&self.unreadable, name)
+        self.unreadable.after(name)
     }
-}
-
-fn after<'a, V>(map: &'a BTreeMap<Arc<str>, V>, name: Option<&str>) -> Option<(&'a Arc<str>, &'a V)> {
-    let from = name.map_or(Bound::Unbounded, Bound::Excluded);
-    map.range::<str, _>((from, Bound::Unbounded)).next()
 }
 
 // The nodes' data is not printed.

@@ -79,9 +79,15 @@ pub(super) async fn ready(
             _ => Ok(()),
         },
         Ok(Err(_)) => Err(error(shared.closed())),
-        Err(_) => Err(match shared.ensemble.last_error.why() {
-            Some(why) => error(ErrorKind::Timeout).caused_by(why),
-            None => error(ErrorKind::Timeout),
-        }),
+        Err(_) => Err(timeout_error(shared, path)),
+    }
+}
+
+/// The error of a wait for the servers that took too long.
+pub(super) fn timeout_error(shared: &Shared, path: &str) -> Error {
+    let error = Error::new(ErrorKind::Timeout, "watch").at(path);
+    match shared.ensemble.last_error.why() {
+        Some(why) => error.caused_by(why),
+        None => error,
     }
 }

@@ -26,8 +26,9 @@ use tokio_util::sync::CancellationToken;
 /// millisecond for each node and a second at most, so that the caches of many clients do not all do so at
 /// once. Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
 ///
-/// Watches are the one-shot watches that every server has, not persistent or recursive ones: two for each
-/// node. A [`ChildrenCache`](crate::ChildrenCache) is cheaper where one folder is enough.
+/// Watches are the one-shot watches that every server has, two for each node, or one [persistent
+/// watch](crate::ClientBuilder::persistent_watches) for all. A [`ChildrenCache`](crate::ChildrenCache) is
+/// cheaper where one folder is enough.
 ///
 /// # Guarantees
 /// The shown data of a node is never older than before, and the content comes to that of the servers. Values

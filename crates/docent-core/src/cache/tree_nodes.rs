@@ -23,6 +23,8 @@ pub(super) struct TreeNodes {
     queue: VecDeque<(Arc<str>, Look)>,
     /// Number of reads that the sync still waits for.
     due: usize,
+    /// Set while a persistent watch tells of every node, so that none needs watches of its own.
+    persistent: bool,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +35,10 @@ struct TreeNode {
     known: Option<Version>,
     /// False for an ephemeral node, which has no children.
     is_folder: bool,
+    /// Set when it was told by a persistent watch, which then tells of its children, too.
+    is_told: bool,
+    /// Set when that was while its parent was being listed: the listing may be older.
+    is_newer: bool,
     children: HashSet<Arc<str>>,
 }
 
@@ -73,7 +79,54 @@ impl TreeNode {
 impl TreeNodes {
     pub(super) fn new(root: Arc<str>, max_depth: usize) -> Self {
         let nodes = HashMap::from([(Arc::clone(&root), TreeNode::default())]);
-        Self { root, max_depth, nodes, queue: VecDeque::new(), due: 0 }
+        Self { root, max_depth, nodes, queue: VecDeque::new(), due: 0, persistent: false }
+    }
+
+    /// Takes note whether a persistent watch tells of every node from now on. A sync is due after a change.
+    pub(super) fn set_persistent(&mut self, persistent: bool) {
+        self.persistent = persistent;
+    }
+
+    /// True for the path of a node as it was asked for, and false where the node was gone since, also if
+    /// there is another one at that path: the answer to that request says nothing about it.
+    pub(super) fn is_current(&self, path: &Arc<str>) -> bool {
+        self.nodes.get_key_value(path).is_some_and(|(key, _)| Arc::ptr_eq(key, path))
+    }
+
+    /// Takes note that a persistent watch told of the creation of a node. It is read if its parent is kept.
+    pub(super) fn joined(&mut self, path: &str) {
+        // A read under way may have found the node before this one, or none. As the path is another one from
+        // now on its answer is not taken.
+        let path: Arc<str> = Arc::from(path);
+        let old = self.nodes.remove(&path).unwrap_or_default();
+        self.due -= old.is_due();
+        let mut node =
+            TreeNode { known: old.known, children: old.children, is_told: true, ..TreeNode::default() };
+        (node.data.refused, node.names.refused) = (old.data.refused, old.names.refused);
+        if path != self.root {
+            let Some(parent) = self.nodes.get_mut(parent(&path)).filter(|it| it.depth < self.max_depth)
+            else {
+                return;
+            };
+            node.depth = parent.depth + 1;
+            node.is_newer = parent.names.stage == Stage::Asked;
+            parent.children.insert(Arc::clone(&path));
+        }
+        want(&mut self.queue, &mut self.due, &path, &mut node, Look::Data, false);
+        self.nodes.insert(path, node);
+    }
+
+    /// Takes note that a persistent watch told of the deletion of a node. Returns the nodes that were told of
+    /// and are gone, as [`gone`](Self::gone) does.
+    pub(super) fn left(&mut self, path: &Arc<str>) -> Vec<Arc<str>> {
+        let mut gone = Vec::new();
+        self.remove(path, &mut gone);
+        if *path == self.root {
+            self.nodes.insert(Arc::from(&**path), TreeNode::default());
+        } else if let Some(parent) = self.nodes.get_mut(parent(path)) {
+            parent.children.remove(path);
+        }
+        gone
     }
 
     /// Number of nodes, with the root, which is among them also while it does not exist.
@@ -86,6 +139,7 @@ impl TreeNodes {
         self.queue.clear();
         self.due = 0;
         for (path, node) in &mut self.nodes {
+            (node.is_told, node.is_newer) = (false, false);
             for slot in [&mut node.data, &mut node.names] {
                 *slot = Slot { refused: slot.refused, watched: slot.watched, ..Slot::default() };
             }
@@ -111,12 +165,14 @@ impl TreeNodes {
     /// The next read to send, and whether it leaves a watch, because there is none yet.
     pub(super) fn next(&mut self) -> Option<(Arc<str>, Look, bool)> {
         while let Some((path, look)) = self.queue.pop_front() {
+            let Some((key, _)) = self.nodes.get_key_value(&path) else { continue };
+            let path = Arc::clone(key);
             if let Some(node) = self.nodes.get_mut(&path)
                 && node.slot(look).stage == Stage::Queued
             {
                 let slot = node.slot(look);
                 slot.stage = Stage::Asked;
-                let watch = !slot.watched;
+                let watch = !slot.watched && !self.persistent;
                 return Some((path, look, watch));
             }
         }
@@ -179,7 +235,7 @@ impl TreeNodes {
         let known = node.known.replace(version);
         let is_same_node = known.is_some_and(|(czxid, _)| czxid == version.0);
         node.is_folder = is_folder;
-        if is_folder && node.depth < self.max_depth && !is_same_node {
+        if is_folder && node.depth < self.max_depth && !is_same_node && !node.is_told {
             want(&mut self.queue, &mut self.due, path, node, Look::Names, was_due);
         }
         if known != Some(version) {
@@ -201,8 +257,17 @@ impl TreeNodes {
             want(&mut self.queue, &mut self.due, path, node, Look::Data, was_due);
         }
         let depth = node.depth + 1;
-        let children: HashSet<_> = children.into_iter().collect();
-        let known = std::mem::replace(&mut node.children, children.clone());
+        let mut children: HashSet<_> = children.into_iter().collect();
+        let known = std::mem::take(&mut node.children);
+        for child in &known {
+            let newer = self.nodes.get_mut(child).is_some_and(|node| std::mem::take(&mut node.is_newer));
+            if newer && !children.contains(child) {
+                children.insert(Arc::clone(child));
+            }
+        }
+        if let Some(node) = self.nodes.get_mut(path) {
+            node.children.clone_from(&children);
+        }
         let mut gone = Vec::new();
         for child in known.difference(&children) {
             self.remove(child, &mut gone);
@@ -225,14 +290,7 @@ impl TreeNodes {
     /// after those below it. The root stays, to be waited for.
     pub(super) fn gone(&mut self, path: &Arc<str>, look: Look) -> Vec<Arc<str>> {
         self.answered(path, look);
-        let mut gone = Vec::new();
-        self.remove(path, &mut gone);
-        if *path == self.root {
-            self.nodes.insert(Arc::clone(path), TreeNode::default());
-        } else if let Some(parent) = self.nodes.get_mut(parent(path)) {
-            parent.children.remove(path);
-        }
-        gone
+        self.left(path)
     }
 
     fn remove(&mut self, path: &Arc<str>, gone: &mut Vec<Arc<str>>) {

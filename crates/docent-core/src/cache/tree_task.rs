@@ -1,5 +1,6 @@
 //! The task of a cache of a tree: follows the session, asks, and publishes.
 
+mod persistent;
 mod requests;
 
 use super::attachment::{Attachment, News};
@@ -8,7 +9,7 @@ use super::children_store::ChildrenStore;
 use super::tree_nodes::{Look, TreeNodes};
 use super::tree_options::TreeOptions;
 use crate::operation::Shared;
-use crate::session::{Fired, Lane, Outcome};
+use crate::session::{Fired, Lane, Outcome, PersistentNews, PersistentWatch};
 use crate::time::Backoff;
 use crate::watch::{LONGEST_PAUSE, patience};
 use docent_proto::Request;
@@ -45,6 +46,10 @@ pub(super) struct TreeTask {
     up: bool,
     /// True until the sync that a new link begins with.
     held: bool,
+    /// Nodes that were deleted, and maybe created again, by news that are being taken.
+    leaving: Vec<Arc<str>>,
+    /// Tells of every node, in place of two watches for each.
+    persistent: Option<PersistentWatch>,
     nodes: TreeNodes,
     /// Requests under way. They are answered in the order they were sent, so that the answer told last is the
     /// newest.
@@ -72,6 +77,7 @@ pub(super) struct TreeTask {
 
 enum Step {
     News(News),
+    Told(PersistentNews),
     Answered(Ask, Outcome),
     Fired(Arc<str>, Look, Fired),
     Alarm,
@@ -99,6 +105,8 @@ impl TreeTask {
             abandoned,
             up: false,
             held: true,
+            leaving: Vec::new(),
+            persistent: None,
             asked: FuturesOrdered::new(),
             watches: FuturesUnordered::new(),
             refused: Vec::new(),
@@ -120,7 +128,8 @@ impl TreeTask {
             self.ask();
             match self.step().await {
                 Step::News(news) => self.news(news),
-                Step::Answered(ask, outcome) => self.answered(ask, outcome),
+                Step::Told(news) => self.told(news),
+                Step::Answered(ask, outcome) => self.answered_in_order(ask, outcome),
                 Step::Fired(path, look, fired) => self.fired(&path, look, fired),
                 Step::Alarm => self.alarm(Instant::now()),
                 Step::Abandoned => return self.let_go().await,
@@ -145,6 +154,7 @@ impl TreeTask {
             () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
             news = self.attachment.news() => Step::News(news),
+            Some(news) = told(&mut self.persistent) => Step::Told(news),
             Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
             Some((path, look, fired)) = self.watches.next() => Step::Fired(path, look, fired),
             () = alarm => Step::Alarm,
@@ -154,8 +164,9 @@ impl TreeTask {
     /// Takes the answers and events that are there already, so that they are published together.
     fn take_the_rest(&mut self) {
         while let Some(Some((ask, outcome))) = self.asked.next().now_or_never() {
-            self.answered(ask, outcome);
+            self.answered_in_order(ask, outcome);
         }
+        self.take_told();
         while let Some(Some((path, look, fired))) = self.watches.next().now_or_never() {
             self.fired(&path, look, fired);
         }
@@ -171,11 +182,14 @@ impl TreeTask {
             self.store.stale();
         }
         if session {
+            self.persistent = None;
             self.watches = FuturesUnordered::new();
             self.nodes.forget_watches();
         }
         self.up = up;
-        if up && self.held {
+        if up && self.loaded && self.persistent.is_some() && planted!(GapTakenForTold) {
+            (self.held, self.syncing) = (false, true);
+        } else if up && self.held {
             self.sync_at = Some(Instant::now() + self.pause_before_sync());
         }
     }
@@ -201,6 +215,7 @@ impl TreeTask {
             self.asked = FuturesOrdered::new();
             (self.held, self.syncing) = (false, true);
             self.last_sync = Some(now);
+            self.choose_watches();
             self.nodes.begin_sync();
         }
         if due(&mut self.mend_at) {
@@ -234,6 +249,7 @@ impl TreeTask {
     /// Removes the watches, a few at a time.
     async fn let_go(mut self) {
         self.asked = FuturesOrdered::new();
+        self.persistent = None;
         let full = self.shared.namespace.join(&self.root);
         let mut watches = std::mem::take(&mut self.watches).into_iter();
         while watches.by_ref().take(LETTING_GO).count() == LETTING_GO {
@@ -251,6 +267,10 @@ impl TreeTask {
             }
         }
     }
+}
+
+async fn told(watch: &mut Option<PersistentWatch>) -> Option<PersistentNews> {
+    watch.as_mut()?.next().await
 }
 
 /// Ends the waits for the task, also where it panicked or was dropped.

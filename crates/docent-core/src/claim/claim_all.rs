@@ -332,7 +332,7 @@ fn hold(
     let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
         let node = OwnedNode::by_czxid(Arc::clone(generation), path, czxid).confirmed_at(intent.losses);
         let node = Arc::new(node);
-        let state = generation.hold(&node, recipe, Beginning::is_creation());
+        let state = generation.hold(&node, recipe, Beginning::is_creation(), None);
         if state.is_none() {
             give_back(node);
         }
@@ -404,7 +404,12 @@ mod tests {
     /// Result of a read that was answered with `code`.
     async fn unread(code: Code) -> Unread {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
-        let read = Pending::ready(Outcome::Reply(Reply { result: Err(code), zxid: 1, watch: None }));
+        let read = Pending::ready(Outcome::Reply(Reply {
+            result: Err(code),
+            zxid: 1,
+            watch: None,
+            watches: Vec::new(),
+        }));
         let generation = client.shared().generation();
         let until = deadline(Duration::from_millis(50));
         read_all(&generation, ["/item"].into_iter(), vec![read], until).await.unwrap_err()

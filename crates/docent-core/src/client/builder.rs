@@ -88,6 +88,24 @@ impl ClientBuilder {
         self
     }
 
+    /// Lets caches, and the views, memberships and configuration trees that rest on them, use persistent
+    /// watches: one on the folder or tree tells of each change below it, so that a new child costs one read,
+    /// a change one read, and a deletion none. Default off: one-shot watches, which every server has, and
+    /// after which a folder is listed anew for each new child.
+    ///
+    /// Servers have them from 3.6 on. Where the server of a link has none, caches use one-shot watches on
+    /// that link; it is asked again on links that are made ten minutes later. Such a server closes the link
+    /// when it is asked. Sessions of the crate `zookeeper-client` do not use them.
+    ///
+    /// # Assumptions
+    /// Below the folder of a `ChildrenCache` there is little besides its children: the servers tell of each
+    /// change of what is below those, too, to no use. Newer servers do not tell of nodes that this client may
+    /// not read: a child that was created so is shown as unreadable only when everything is read anew.
+    pub fn persistent_watches(mut self) -> Self {
+        self.config.persistent_watches = true;
+        self
+    }
+
     /// Runs the session on a thread of its own, so that code which blocks the runtime's threads cannot starve
     /// the heartbeat that keeps locks. The client's other tasks, such as caches and cleanups, run on a second
     /// thread. It costs these two, and a hop between threads for each request.

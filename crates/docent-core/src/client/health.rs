@@ -22,6 +22,9 @@ pub struct Health {
     pub guards: usize,
     /// Paths of kept nodes that are not known to be present in the present session.
     pub missing_nodes: Vec<String>,
+    /// True while caches use [persistent watches](crate::ClientBuilder::persistent_watches) on the present
+    /// link.
+    pub persistent_watches: bool,
     /// Reason why there was no link when one was last looked for; `None` when one was found.
     pub last_error: Option<String>,
 }
@@ -40,6 +43,7 @@ impl Health {
                 .iter()
                 .map(|path| shared.namespace.relative(path))
                 .collect(),
+            persistent_watches: generation.session.has_persistent(),
             last_error: shared.ensemble.last_error.get().map(|error| error.chain()),
         }
     }

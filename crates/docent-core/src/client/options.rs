@@ -79,6 +79,9 @@ pub struct Options {
     /// See [`ClientBuilder::dedicated_thread`]. Default false.
     #[serde(default)]
     pub dedicated_thread: bool,
+    /// See [`ClientBuilder::persistent_watches`]. Default false.
+    #[serde(default)]
+    pub persistent_watches: bool,
 }
 
 /// Most bytes of a file of credentials.
@@ -102,6 +105,7 @@ impl Options {
             tls_key_file: None,
             tls_server_name: None,
             dedicated_thread: false,
+            persistent_watches: false,
         }
     }
 
@@ -136,6 +140,9 @@ impl Options {
         }
         if self.dedicated_thread {
             builder = builder.dedicated_thread();
+        }
+        if self.persistent_watches {
+            builder = builder.persistent_watches();
         }
         self.secured(builder)
     }
@@ -277,6 +284,7 @@ impl fmt::Debug for Options {
             .field("tls_key_file", &self.tls_key_file)
             .field("tls_server_name", &self.tls_server_name)
             .field("dedicated_thread", &self.dedicated_thread)
+            .field("persistent_watches", &self.persistent_watches)
             .finish()
     }
 }

@@ -63,6 +63,7 @@ impl Options {
             "TLS_CERT_FILE" => self.tls_cert_file = Some(value.into()),
             "TLS_KEY_FILE" => self.tls_key_file = Some(value.into()),
             "TLS_SERVER_NAME" => self.tls_server_name = Some(value),
+            "PERSISTENT_WATCHES" => self.persistent_watches = switch(field, &value)?,
             "DEDICATED_THREAD" => self.dedicated_thread = switch(field, &value)?,
             _ => tracing::warn!(variable = format!("{PREFIX}{field}"), "no setting has this name: ignored"),
         }

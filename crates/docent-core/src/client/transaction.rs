@@ -1,7 +1,7 @@
 use super::commit::Exact;
 use super::{Client, commit};
 use crate::error::{Error, ErrorKind};
-use crate::guard::{HoldState, LostReason, SessionGeneration};
+use crate::guard::{HoldState, LostReason, Unsettled};
 use crate::node::{CreateMode, Created, Stat};
 use crate::operation::{Attempts, Idempotency, unexpected};
 use crate::session::Lane;
@@ -66,8 +66,7 @@ impl Transaction {
     /// A transaction that is applied only while all of `held` hold; they are of one session, or one is lost.
     pub(crate) fn held(client: Client, held: impl IntoIterator<Item = Arc<HoldState>>) -> Self {
         let held: Vec<_> = held.into_iter().collect();
-        let check = |held: &Arc<HoldState>| MultiOp::Check { path: held.path().to_owned(), version: -1 };
-        let ops = held.iter().map(check).collect();
+        let ops = checks(&held);
         Self { client, held, ops, invalid: None }
     }
 
@@ -137,7 +136,14 @@ impl Transaction {
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
-    pub async fn commit(mut self) -> Result<Vec<TransactionResult>, Error> {
+    pub async fn commit(self) -> Result<Vec<TransactionResult>, Error> {
+        let unsettled = Unsettled::new(&self.held);
+        let done = self.commit_once().await;
+        unsettled.settle(done.as_ref().err());
+        done
+    }
+
+    async fn commit_once(mut self) -> Result<Vec<TransactionResult>, Error> {
         if self.held.iter().any(|held| held.node.shares_path()) {
             // Exactly, because the path of a claim is used again: a plain one that is applied late would be
             // checked against the next claim's node (decision 8).
@@ -168,7 +174,10 @@ impl Transaction {
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit_exactly(self) -> Result<Option<Vec<TransactionResult>>, Error> {
-        Ok(self.commit_marked().await?.results)
+        let unsettled = Unsettled::new(&self.held);
+        let done = Box::pin(self.commit_marked()).await;
+        unsettled.settle(done.as_ref().err());
+        Ok(done?.results)
     }
 
     /// As [`commit_exactly`](Self::commit_exactly), and says when it was applied, also if the reply was lost.
@@ -196,47 +205,75 @@ impl Transaction {
         }
     }
 
-    /// Deletes the full paths `own`, by which `held` are held, and `nodes`, and applies the operations, all
-    /// or none and exactly once, in `generation` or not at all.
+    /// Deletes the nodes by which `ending` are held, of which there is one at least and which are of one
+    /// session, and `nodes`; and applies the operations, all or none and exactly once, in that session or
+    /// not at all.
     ///
     /// # Errors
-    /// `Lost` when one of the nodes is gone; else as [`commit_exactly`](Self::commit_exactly).
+    /// `Lost` when one of the nodes is gone, or a guard that the transaction is bound to does not hold any
+    /// more; else as [`commit_exactly`](Self::commit_exactly).
     pub(crate) async fn commit_ending(
-        mut self,
+        self,
         operation: &'static str,
-        generation: &Arc<SessionGeneration>,
-        held: &[Arc<HoldState>],
-        mut own: Vec<String>,
+        ending: &[Arc<HoldState>],
         nodes: &[String],
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
-        if let Some(error) = self.invalid.take() {
-            return Err(error);
-        }
-        // Nodes that are deleted here need no check as well: the delete fails where a node is gone.
-        let wanted = self.ops.split_off(self.held.len());
-        self.ops.retain(|check| !own.iter().any(|own| own == check.path()));
-        for node in nodes {
-            own.push(self.full(node)?);
-        }
-        let skip = self.ops.len() + own.len();
-        self.ops.extend(own.into_iter().map(|path| MultiOp::Delete { path, version: -1 }));
-        self.ops.extend(wanted);
-        let client = self.client.clone();
+        let unsettled = Unsettled::new(&self.held);
+        let done = self.commit_ending_once(operation, ending, nodes).await;
+        unsettled.settle(done.as_ref().err());
+        done
+    }
+
+    async fn commit_ending_once(
+        mut self,
+        operation: &'static str,
+        ending: &[Arc<HoldState>],
+        nodes: &[String],
+    ) -> Result<Option<Vec<TransactionResult>>, Error> {
+        let deletes = self.bind_to_end_of(ending, nodes)?;
+        let skip = self.held.len() + deletes;
+        let (client, generation) = (self.client.clone(), &ending[0].generation);
         let path = client.shared().namespace.relative(self.ops[0].path());
         let mut attempts = client.attempts(operation, &path, Idempotency::Once);
+        are_held(&self.held, &attempts)?;
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
-        match Box::pin(commit::commit(&mut attempts, &self.ops, Some(generation), held)).await {
+        if self.held.iter().any(|held| held.generation.number != generation.number) {
+            // Those of the older session are lost, or about to be.
+            return Err(lost(&attempts, LostReason::SessionAbandoned));
+        }
+        let all: Vec<_> = ending.iter().chain(&self.held).cloned().collect();
+        match Box::pin(commit::commit(&mut attempts, &self.ops, Some(generation), &all)).await {
             // It ended before anything was sent.
             Err(error) if error.kind() == ErrorKind::SessionChanged => {
                 Err(lost(&attempts, generation.lost_reason()))
             }
             Err(error) => Err(error),
             Ok(Exact::Applied(results, _)) => results.map(|results| self.results(results, skip)).transpose(),
-            Ok(Exact::Failed(index, Code::NO_NODE)) if index < skip => {
+            Ok(Exact::Failed(index, Code::NO_NODE)) if (self.held.len()..skip).contains(&index) => {
                 Err(lost(&attempts, LostReason::NodeDeleted))
             }
             Ok(Exact::Failed(index, code)) => Err(self.failed(index, code, &attempts)),
         }
+    }
+
+    /// Adds the deletes of the nodes of `ending` and of `nodes`, before the caller's operations. Returns
+    /// their number.
+    fn bind_to_end_of(&mut self, ending: &[Arc<HoldState>], nodes: &[String]) -> Result<usize, Error> {
+        if let Some(error) = self.invalid.take() {
+            return Err(error);
+        }
+        let wanted = self.ops.split_off(self.held.len());
+        // Nodes that are deleted here need no check as well: the delete fails where a node is gone.
+        self.held.retain(|held| !ending.iter().any(|ending| Arc::ptr_eq(held, ending)));
+        self.ops = checks(&self.held);
+        let mut paths: Vec<_> = ending.iter().map(|held| held.path().to_owned()).collect();
+        for node in nodes {
+            paths.push(self.full(node)?);
+        }
+        let deletes = paths.len();
+        self.ops.extend(paths.into_iter().map(|path| MultiOp::Delete { path, version: -1 }));
+        self.ops.extend(wanted);
+        Ok(deletes)
     }
 
     /// Checks all arguments; returns the number of operations that are the guards' and not the caller's.
@@ -341,6 +378,11 @@ fn needed(op: &MultiOp) -> &'static str {
         MultiOp::SetData { .. } => "needs WRITE",
         _ => "needs READ",
     }
+}
+
+/// Checks of the nodes by which guards hold.
+fn checks(held: &[Arc<HoldState>]) -> Vec<MultiOp> {
+    held.iter().map(|held| MultiOp::Check { path: held.path().to_owned(), version: -1 }).collect()
 }
 
 fn are_held(held: &[Arc<HoldState>], attempts: &Attempts<'_>) -> Result<(), Error> {

@@ -1,10 +1,12 @@
 use super::{Beginning, HoldState, HoldTable, LostReason};
 use crate::cleanup::{CleanupContext, OwnedNode};
 use crate::desired::Witness;
-use crate::session::SessionEnd;
+use crate::session::{SessionEnd, Watch};
+use crate::time::Timestamp;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// One session of a client with all that is tied to it. Everything that a session owns carries its
 /// generation.
@@ -14,6 +16,8 @@ pub(crate) struct SessionGeneration {
     pub(crate) witness: Witness,
     /// Guards that this session holds.
     pub(crate) held: HoldTable,
+    /// Time of the last check that a ticket has begun to keep the lease young.
+    checked: Mutex<Timestamp>,
 }
 
 impl Deref for SessionGeneration {
@@ -26,7 +30,8 @@ impl Deref for SessionGeneration {
 
 impl SessionGeneration {
     pub(crate) fn new(context: CleanupContext) -> Self {
-        Self { context: Arc::new(context), witness: Witness::new(), held: HoldTable::default() }
+        let (witness, held) = (Witness::new(), HoldTable::default());
+        Self { context: Arc::new(context), witness, held, checked: Mutex::default() }
     }
 
     /// The session is over: its guards are lost.
@@ -38,21 +43,32 @@ impl SessionGeneration {
         }
     }
 
+    /// True when a check may begin that keeps the lease young: none has begun for a `pause`.
+    pub(crate) fn begin_check(&self, now: Timestamp, pause: Duration) -> bool {
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let begins = now >= *checked + pause;
+        if begins {
+            *checked = now;
+        }
+        begins
+    }
+
     /// Reason why a guard of this generation is lost once its lease is over.
     pub(crate) fn lost_reason(&self) -> LostReason {
         self.ended().map_or(LostReason::LeaseExpired, reason)
     }
 
     /// Adds the guard that holds by `node`, unless the session has ended or its lease has run out. Others see
-    /// its `beginning`.
+    /// its `beginning`. `own` is a watch on the node as it was made, if one is set.
     pub(crate) fn hold(
         self: &Arc<Self>,
         node: &Arc<OwnedNode>,
         recipe: &'static str,
         beginning: Beginning,
+        own: Option<Box<Watch>>,
     ) -> Option<Arc<HoldState>> {
         let mark = self.lease.mark(self.clock.now())?;
-        let held = Arc::new(HoldState::new(Arc::clone(self), Arc::clone(node), recipe, mark, beginning));
+        let held = Arc::new(HoldState::new(Arc::clone(self), Arc::clone(node), recipe, mark, beginning, own));
         self.add(&held).then_some(held)
     }
 

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Guards checked by one heartbeat.
 const GUARDS_PER_HEARTBEAT: usize = 64;
@@ -18,6 +19,10 @@ const GUARDS_PER_HEARTBEAT: usize = 64;
 /// Guards whose beginning one heartbeat records before it checks those whose turn it is: so that a new one
 /// does not wait until thousands were checked, nor keeps them from being checked.
 const RECORDS_FIRST: usize = GUARDS_PER_HEARTBEAT / 2;
+
+/// Time for which guards are gathered after one was taken in, so that those that come and go at once cost
+/// nothing: neither a wake-up nor a watch.
+const GATHER: Duration = Duration::from_millis(10);
 
 /// Runs for as long as the generation's session does, and does not end by itself. Cancel safe: it holds
 /// nothing that outlives it.
@@ -64,13 +69,19 @@ impl Heartbeat<'_> {
         let generation = Arc::clone(self.generation);
         let mut own_nodes = FuturesUnordered::new();
         let mut heartbeat: Option<Beat> = None;
+        // Time at which guards are taken in that were added since the bell rang; `None` when it rings for the
+        // next one.
+        let mut gather: Option<Timestamp> = None;
         loop {
             let changed = generation.lease.changed();
-            let added = generation.held.take_added();
-            self.record_from = self.record_from.into_iter().chain(self.unrecorded(&added)).min();
-            own_nodes.extend(added.into_iter().map(|held| watch_own_node(held, true)));
-            own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
             let now = generation.clock.now();
+            if gather.is_none_or(|until| now >= until) {
+                let (added, gathers) = generation.held.take_added();
+                gather = gathers.then(|| now + GATHER);
+                self.record_from = self.record_from.into_iter().chain(self.unrecorded(&added)).min();
+                own_nodes.extend(added.into_iter().map(|held| watch_own_node(held, true)));
+            }
+            own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
             if generation.held.live() > 0 && now >= generation.lease.deadline() {
                 // Marks guards lost whose lease ran out, also when nobody asks them.
                 for held in generation.held.all() {
@@ -82,7 +93,7 @@ impl Heartbeat<'_> {
                 self.recorded();
                 heartbeat = (now >= self.due()).then(|| self.send()).flatten();
             }
-            let wake = self.next_deadline(heartbeat.is_some());
+            let wake = self.next_deadline(heartbeat.is_some()).into_iter().chain(gather).min();
             let replied = OptionFuture::from(heartbeat.as_mut().map(|heartbeat| &mut heartbeat.reply));
             tokio::select! {
                 () = generation.held.bell.notified() => {}
@@ -265,7 +276,16 @@ async fn watch_own_node(held: Arc<HoldState>, readable: bool) -> String {
 /// some servers do not tell a client of changes of a node that it may not read.
 async fn until_deleted(held: &HoldState, mut readable: bool) {
     let session = &held.generation.session;
+    let mut own = held.take_own_watch().filter(|_| readable);
     loop {
+        // One that the ticket has set tells of all that was written to the node since it was made.
+        if let Some(watch) = own.take() {
+            match watch.await {
+                Fired::Event(EventKind::Deleted) => return,
+                Fired::Event(_) => {}
+                Fired::Ended(_) => return pending().await,
+            }
+        }
         if held.is_over() {
             return;
         }

@@ -1,7 +1,7 @@
-use super::{Beginning, Fence, LostReason, SessionGeneration};
+use super::{Beginning, Fence, LostReason, SessionGeneration, Turns};
 use crate::cleanup::OwnedNode;
 use crate::session::lease::LeaseMark;
-use crate::session::{Cause, Lane};
+use crate::session::{Cause, Lane, Watch};
 use crate::setup::Stage;
 use crate::telemetry::{self, Series};
 use crate::time::{Timestamp, seconds};
@@ -29,6 +29,8 @@ pub(crate) struct HoldState {
     recipe: &'static str,
     since: Timestamp,
     beginning: Beginning,
+    /// Watch on the node as it was made, until the `Heartbeat` takes it.
+    own: Mutex<Option<Box<Watch>>>,
     mark: LeaseMark,
     end: OnceLock<End>,
     /// Cancelled when lost.
@@ -39,6 +41,10 @@ pub(crate) struct HoldState {
     sets: Mutex<Vec<(u64, CancellationToken)>>,
     /// Gauge that is 1 while it is held. On the heap, because few have one.
     gauge: OnceLock<Box<Series>>,
+    /// State of the hold that this is a turn of.
+    ticket: Option<Arc<Self>>,
+    /// Set once others have it turn by turn: they are the guards, and are told of.
+    turns: OnceLock<Box<Turns>>,
     _alive: TaskTrackerToken,
 }
 
@@ -57,6 +63,7 @@ impl HoldState {
         recipe: &'static str,
         mark: LeaseMark,
         beginning: Beginning,
+        own: Option<Box<Watch>>,
     ) -> Self {
         let since = generation.clock.now();
         let alive = generation.held.alive.token();
@@ -67,12 +74,15 @@ impl HoldState {
             recipe,
             since,
             beginning,
+            own: Mutex::new(own),
             mark,
             end: OnceLock::new(),
             token: CancellationToken::new(),
             revoked: CancellationToken::new(),
             sets: Mutex::default(),
             gauge: OnceLock::new(),
+            ticket: None,
+            turns: OnceLock::new(),
             _alive: alive,
         }
     }
@@ -88,14 +98,61 @@ impl HoldState {
             recipe: self.recipe,
             since: self.generation.clock.now(),
             beginning,
+            own: Mutex::default(),
             mark: self.mark,
             end: OnceLock::new(),
             token: CancellationToken::new(),
             revoked: CancellationToken::new(),
             sets: Mutex::default(),
             gauge: OnceLock::new(),
+            ticket: None,
+            turns: OnceLock::new(),
             _alive: alive,
         }
+    }
+
+    /// State of a turn of this hold: of a guard that has this one's node, fence and lease until it is over.
+    /// It is not looked after for itself: this one passes its loss on.
+    pub(crate) fn turn(self: &Arc<Self>) -> Arc<Self> {
+        let lease = &self.generation.lease;
+        let fresh = planted!(TurnAfterLoss).then(|| lease.mark(self.generation.clock.now())).flatten();
+        let mut turn = self.beside(Arc::clone(&self.node), Beginning::is_creation());
+        turn.mark = fresh.unwrap_or(self.mark);
+        turn.revoked = self.revoked.clone();
+        turn.ticket = Some(Arc::clone(self));
+        let turn = Arc::new(turn);
+        if let Some(turns) = self.turns() {
+            turns.begin(&turn);
+        }
+        // The turn is known before the look: a loss at the same time finds it in `mark_lost` or here.
+        if let (Some(reason), false) = (self.lost_reason(), planted!(TurnAfterLoss)) {
+            turn.mark_lost(reason);
+        }
+        turn
+    }
+
+    /// Lets others have it turn by turn: from now on they are told of, and this is not. `on_loss` is called
+    /// when it is lost.
+    pub(crate) fn share(&self, on_loss: impl Fn() + Send + Sync + 'static) {
+        self.turns.get_or_init(|| Box::new(Turns::new(on_loss)));
+        if self.lost_reason().is_some() {
+            self.turns.get().into_iter().for_each(|turns| turns.tell());
+        }
+    }
+
+    /// The turns of this hold, if it has them.
+    pub(crate) fn turns(&self) -> Option<&Turns> {
+        self.turns.get().map(|turns| &**turns)
+    }
+
+    /// The turns of the hold that this is a turn of.
+    pub(crate) fn of_turns(&self) -> Option<&Turns> {
+        self.ticket.as_ref()?.turns()
+    }
+
+    /// Takes the watch on the node as it was made, if one is set.
+    pub(crate) fn take_own_watch(&self) -> Option<Box<Watch>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn beginning(&self) -> &Beginning {
@@ -175,9 +232,13 @@ impl HoldState {
         if self.end.set(End::Lost(reason, self.generation.clock.now())).is_ok() {
             self.token.cancel();
             self.sets().iter().for_each(|(_, token)| token.cancel());
-            self.tell_loss(reason);
+            if self.turns().is_none() {
+                self.tell_loss(reason);
+            }
             self.ended(Some(reason));
-            if reason == LostReason::LeaseExpired {
+            if let Some(ticket) = &self.ticket {
+                ticket.mark_lost(reason);
+            } else if reason == LostReason::LeaseExpired {
                 if planted!(SessionClosedAtLoss) {
                     std::mem::forget(self.generation.session.submit(Request::CloseSession, Lane::Cleanup));
                 }
@@ -187,6 +248,7 @@ impl HoldState {
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
                 self.generation.cleanup.delete_later(&self.node, margin);
             }
+            self.turns().into_iter().for_each(|turns| turns.lost(reason));
         }
         match self.end.get() {
             Some(End::Lost(reason, _)) => *reason,
@@ -281,7 +343,12 @@ impl HoldState {
     }
 
     fn ended(&self, lost: Option<LostReason>) {
-        self.generation.held.ended();
+        if self.ticket.is_none() {
+            self.generation.held.ended();
+        }
+        if self.turns().is_some() {
+            return;
+        }
         if let Some(gauge) = self.gauge.get() {
             gauge.set(0.0);
         }
@@ -359,8 +426,13 @@ impl HoldState {
 impl Drop for HoldState {
     fn drop(&mut self) {
         // Neither released nor lost: a panic kept a hold from being made of it.
-        if self.end.get().is_none() {
+        if self.end.get().is_none() && self.ticket.is_none() {
             self.generation.held.ended();
+        }
+        // The node is deleted with the guard: that uses the watch up, and its removal would be one request
+        // more.
+        if let Some(watch) = self.take_own_watch() {
+            watch.leave();
         }
     }
 }
@@ -386,7 +458,7 @@ pub(crate) struct HoldTable {
     under_way: [AtomicUsize; Stage::OF_GUARDS.len()],
     /// Counts guards until they are dropped.
     alive: TaskTracker,
-    /// Rung when a guard was added.
+    /// Rung when a guard was added, but not for those that follow it within a moment.
     pub(crate) bell: Notify,
     /// Rung when a guard ended, or a write that begins or ends guards.
     over: Notify,
@@ -396,6 +468,8 @@ pub(crate) struct HoldTable {
 struct Guards {
     /// Guards that [`take_added`](HoldTable::take_added) has not handed out yet.
     added: Vec<Weak<HoldState>>,
+    /// True once the bell was rung for one that was added: it is not rung for those that follow soon.
+    gathers: bool,
     known: Vec<Weak<HoldState>>,
 }
 
@@ -419,8 +493,14 @@ impl HoldTable {
 
     pub(crate) fn add(&self, held: &Arc<HoldState>) {
         self.live.fetch_add(1, Ordering::Relaxed);
-        self.lock().added.push(Arc::downgrade(held));
-        self.bell.notify_one();
+        let is_first = {
+            let mut guards = self.lock();
+            guards.added.push(Arc::downgrade(held));
+            !std::mem::replace(&mut guards.gathers, true)
+        };
+        if is_first {
+            self.bell.notify_one();
+        }
     }
 
     fn ended(&self) {
@@ -481,24 +561,27 @@ impl HoldTable {
         self.alive.wait().await;
     }
 
-    /// Guards that were added since the last call and are not over.
-    pub(crate) fn take_added(&self) -> Vec<Arc<HoldState>> {
+    /// Guards that were added since the last call and are not over. True with them when the caller shall come
+    /// for more before long: the bell is not rung for those.
+    pub(crate) fn take_added(&self) -> (Vec<Arc<HoldState>>, bool) {
         let mut guards = self.lock();
         let added: Vec<_> = guards.added.drain(..).collect();
+        let gathers = !added.is_empty();
+        guards.gathers = gathers;
         let fresh = added.iter().filter_map(live).collect();
         // Guards that are over are forgotten when the list would grow.
         if guards.known.len() + added.len() > guards.known.capacity() {
             guards.known.retain(|guard| live(guard).is_some());
         }
         guards.known.extend(added);
-        fresh
+        (fresh, gathers)
     }
 
     /// All guards that are not over, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<HoldState>> {
         let mut guards = self.lock();
         guards.known.retain(|guard| live(guard).is_some());
-        let Guards { added, known } = &*guards;
+        let Guards { added, known, .. } = &*guards;
         known.iter().chain(added).filter_map(live).collect()
     }
 }
@@ -525,8 +608,14 @@ mod tests {
         lease.renew(then, then, then);
         let mark = lease.mark(now - SECOND).unwrap();
         let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
-        let held =
-            HoldState::new(Arc::clone(&generation), Arc::new(node), "lock", mark, Beginning::is_creation());
+        let held = HoldState::new(
+            Arc::clone(&generation),
+            Arc::new(node),
+            "lock",
+            mark,
+            Beginning::is_creation(),
+            None,
+        );
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
         assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
         // The driver looked at its clock just before the end, and came to renew the lease just after the

@@ -8,6 +8,7 @@
 //!   gone;
 //! - `SessionGeneration::end` and `SessionGeneration::add`: the session has ended, or the client was closed;
 //! - `HoldState::confirm`: after a lost link another node stands at the path;
+//! - `Turns::lost` and `HoldState::turn`: the hold that a guard is a turn of is lost;
 //! - above this folder, the operations that ask a quorum about the node: `verify`, transactions and
 //!   `downgrade`.
 
@@ -18,6 +19,8 @@ pub(crate) mod heartbeat;
 mod hold_state;
 mod lost;
 mod role;
+mod turn_fence;
+mod turns;
 
 pub(crate) use beginning::Beginning;
 pub use fence::{Fence, ParseFenceError};
@@ -25,3 +28,5 @@ pub(crate) use generation::SessionGeneration;
 pub(crate) use hold_state::{HoldState, HoldTable, REVOKE, UnderWay};
 pub use lost::{Lost, LostReason};
 pub use role::Role;
+pub use turn_fence::TurnFence;
+pub(crate) use turns::{Turns, Unsettled};

@@ -35,7 +35,8 @@ use tokio_util::sync::CancellationToken;
 /// ```
 pub trait Guard: sealed::Sealed + Send + Sync {
     /// The fencing token: higher than the fence of every earlier exclusive holder of the path. `None` for one
-    /// that was never more than shared, and for several locks at once, each of which has a fence of its own.
+    /// that was never more than shared, for several locks at once, each of which has a fence of its own, and
+    /// for a turn with a ticket that tasks share, which has a [`TurnFence`](crate::TurnFence).
     fn fence(&self) -> Option<Fence>;
 
     /// True while it is certain that it is held. No I/O: compares clock and session, and is right even after

@@ -1,3 +1,4 @@
+use super::relay::Turn;
 use super::{gone, run_while, verify};
 use crate::cleanup::Deletion;
 use crate::client::{Client, Transaction, TransactionResult};
@@ -34,11 +35,24 @@ pub struct Hold {
     later: bool,
     /// How long after a drop the node is deleted.
     delay_on_drop: Option<Duration>,
+    /// Part in a relay: its end may be the beginning of another turn instead of the node's end.
+    turn: Option<Box<Turn>>,
 }
 
 impl Hold {
     pub(crate) fn new(client: Client, subject: String, role: Role, state: Arc<HoldState>) -> Self {
-        Self { client, subject, role, state, ending: false, later: false, delay_on_drop: None }
+        Self { client, subject, role, state, ending: false, later: false, delay_on_drop: None, turn: None }
+    }
+
+    /// A turn of `hold`.
+    pub(super) fn of_turn(hold: &Self, state: Arc<HoldState>, turn: Turn) -> Self {
+        let mut own = Self::new(hold.client.clone(), hold.subject.clone(), hold.role, state);
+        own.turn = Some(Box::new(turn));
+        own
+    }
+
+    pub(super) fn turn(&self) -> Option<&Turn> {
+        self.turn.as_deref()
     }
 
     /// The client it belongs to.
@@ -50,14 +64,18 @@ impl Hold {
         &self.state
     }
 
-    /// The fencing token.
+    /// The fencing token. Of a turn it is that of the ticket, which others had and will have:
+    /// [`turn_fence`](Self::turn_fence) tells them apart.
     pub fn fence(&self) -> Fence {
         self.state.fence
     }
 
     /// The fence of an exclusive hold: its own, or the one it had before it stepped down. `None` for a hold
-    /// that was never more than shared.
+    /// that was never more than shared, and for a turn, whose fence is no single number.
     pub fn exclusive_fence(&self) -> Option<Fence> {
+        if self.is_turn() {
+            return None;
+        }
         let stepped_down = self.fence() != Fence::from_czxid(self.state.node.czxid);
         (stepped_down || self.role == Role::Exclusive).then(|| self.fence())
     }
@@ -206,12 +224,16 @@ impl Hold {
         gone("release", &self.subject, self.client.deadline(), was_held, self.leave()).await
     }
 
-    /// Gives it up after `delay`, or when the client is closed: nobody else gets it before.
+    /// Gives it up after `delay`, or when the client is closed: nobody else gets it before. A turn ends at
+    /// once.
     ///
     /// # Errors
     /// [`Lost`] when it had been lost before.
     pub fn release_after(mut self, delay: Duration) -> Result<(), Lost> {
         self.state.hand_over().map_err(|reason| Lost { reason })?;
+        if self.is_turn() {
+            return Ok(());
+        }
         self.state.generation.cleanup.delete_later(&self.state.node, delay);
         // The drop of this hold would delete the node at once.
         self.later = true;
@@ -220,7 +242,7 @@ impl Hold {
 
     /// Lets a drop give it up after `delay`, as [`release_after`](Self::release_after) does, and not at once.
     pub fn delay_on_drop(&mut self, delay: Duration) {
-        self.delay_on_drop = Some(delay);
+        self.delay_on_drop = Some(delay).filter(|_| !self.is_turn());
     }
 
     /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when
@@ -245,10 +267,11 @@ impl Hold {
     /// results was lost. Errors name `operation`, the method that a user called.
     ///
     /// # Errors
-    /// `InvalidInput` when holds and transaction are not of one client. `Lost` when one had been lost before,
-    /// or one of the nodes is gone; that of the operation that failed, with its path. Nothing was applied
-    /// then, and the holds are given up. `OutcomeUnknown` when the session ended, or the deadline passed,
-    /// before it could be found out; `Timeout`, `TooLarge`, `Closed`.
+    /// `InvalidInput` when holds and transaction are not of one client, or one of the holds is a turn. `Lost`
+    /// when one had been lost before, one of the nodes is gone, or a guard that the transaction is bound to
+    /// does not hold any more; that of the operation that failed, with its path. Nothing was applied then,
+    /// and the holds are given up. `OutcomeUnknown` when the session ended, or the
+    /// deadline passed, before it could be found out; `Timeout`, `TooLarge`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been applied. If it was not, the holds are given up.
@@ -265,6 +288,9 @@ impl Hold {
         let is_ours = |hold: &Self| Arc::ptr_eq(hold.client.shared(), first.client.shared());
         if !holds.iter().all(is_ours) || !transaction.is_of(&first.client) {
             return Err(Error::invalid_input(operation, "what ends in one step must be of one client"));
+        }
+        if holds.iter().any(Self::is_turn) {
+            return Err(Error::invalid_input(operation, "a turn of a hold does not end by a transaction"));
         }
         let (generation, recipe) = (Arc::clone(&first.state.generation), first.state.recipe());
         for hold in &holds {
@@ -283,9 +309,8 @@ impl Hold {
             hold.ending = true;
             hold.delay_on_drop = None;
         }
-        let own = holds.iter().map(|hold| hold.state.path().to_owned()).collect();
         let states: Vec<_> = holds.iter().map(|hold| Arc::clone(&hold.state)).collect();
-        let done = transaction.commit_ending(operation, &generation, &states, own, nodes).await;
+        let done = transaction.commit_ending(operation, &states, nodes).await;
         if done.is_ok() {
             // The nodes were deleted with the transaction.
             for hold in &holds {
@@ -312,7 +337,10 @@ impl Hold {
     }
 
     /// Submits the delete of the node; `None` when another call did so before, or there is nothing to delete.
-    fn leave(&self) -> Option<Deletion> {
+    pub(super) fn leave(&self) -> Option<Deletion> {
+        if let Some(turn) = &self.turn {
+            return turn.end();
+        }
         if self.later {
             return None;
         }

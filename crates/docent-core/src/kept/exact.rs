@@ -1,3 +1,4 @@
+use super::armed::Armed;
 use super::trouble::Trouble;
 use crate::cleanup::{Ended, ExactWrite, Marker, NoMarker};
 use crate::guard::SessionGeneration;
@@ -21,8 +22,28 @@ pub(super) async fn submit(
     generation: &Arc<SessionGeneration>,
     ops: impl IntoIterator<Item = MultiOp>,
 ) -> Result<ExactWrite, Trouble> {
+    Ok(ExactWrite::submit(marker(shared, generation).await?, ops, Lane::Call))
+}
+
+/// Submits `op`, which rests on the node being as it was seen, if it is so by then.
+pub(super) async fn submit_known(
+    shared: &Shared,
+    generation: &Arc<SessionGeneration>,
+    known: &mut Armed,
+    op: MultiOp,
+) -> Result<Option<ExactWrite>, Trouble> {
+    let marker = marker(shared, generation).await?;
+    // After the marker, which may have been waited for.
+    let Some(losses) = known.stands(generation) else {
+        marker.unused();
+        return Ok(None);
+    };
+    Ok(Some(ExactWrite::submit_on(Some(losses), marker, [op], Lane::Call)))
+}
+
+async fn marker(shared: &Shared, generation: &Arc<SessionGeneration>) -> Result<Marker, Trouble> {
     match Marker::take(shared, generation, deadline(Duration::MAX)).await {
-        Ok(marker) => Ok(ExactWrite::submit(marker, ops, Lane::Call)),
+        Ok(marker) => Ok(marker),
         Err(NoMarker::Cause(cause)) => Err(cause.into()),
         Err(NoMarker::Refused(error)) => Err(Trouble::Refused(error)),
     }

@@ -1,5 +1,6 @@
 //! Kept nodes: nodes that core keeps present, through link loss, new sessions and deletion by others.
 
+mod armed;
 mod builder;
 mod exact;
 mod life;

@@ -1,5 +1,7 @@
+mod absent;
 mod lasting;
 
+use super::armed::Armed;
 use super::exact::Written;
 use super::life::{Contest, Life};
 use super::node::occupied;
@@ -7,13 +9,13 @@ use super::table_entry::TableEntry;
 use super::told::Told;
 use super::trouble::Trouble;
 use super::wish::Wish;
-use super::{exact, touch, witness};
+use super::{exact, witness};
 use crate::cleanup::ExactWrite;
 use crate::desired::{Desired, Drained, KeptStatus, Progress, TaskEnd};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::{Fired, Lane, SessionEnd, Watch, lookup};
+use crate::session::{Fired, Lane, SessionEnd};
 use crate::setup::{Stage, create_parents_in, refused_parent};
 use crate::time::{Backoff, RetryPolicy};
 use bytes::Bytes;
@@ -26,8 +28,9 @@ use tokio::time::Instant;
 /// Task of a kept node: makes the node as its last `Desired` wants it, until it is wanted absent and is.
 ///
 /// Every step reads before it writes and can be repeated, so that nothing depends on replies: the node is
-/// looked up again. Every write is exact: one that is applied late could bring the node back, or change that
-/// of somebody else (decision 11).
+/// looked up again. Where the watch of the last look has not fired on its link, that look counts (decision
+/// 21). Every write is exact: one that is applied late could bring the node back, or change that of somebody
+/// else (decision 11).
 pub(super) struct Reconciler {
     shared: Arc<Shared>,
     path: String,
@@ -44,6 +47,8 @@ pub(super) struct Reconciler {
     stage: Stage,
     /// Number of the last generation that is known to have ended.
     ended: u64,
+    /// Node as it was seen last, when it was as wanted.
+    armed: Option<Armed>,
     /// Time since when somebody else's node is at the path.
     occupied: Option<Instant>,
     contest: Contest,
@@ -56,12 +61,12 @@ pub(super) struct Reconciler {
 /// Result of a look at the node.
 enum Found {
     /// It is as wanted, and watched.
-    AsWanted(Box<Watch>),
+    AsWanted(Armed),
     /// Something was changed: look again.
     Changed,
     /// A node is there that must not be changed, and watched: somebody else's, or that of an older session of
     /// this client which nothing proves to be alive.
-    Foreign(i64, Box<Watch>),
+    Foreign(i64, Armed),
 }
 
 impl Reconciler {
@@ -80,6 +85,7 @@ impl Reconciler {
             status,
             progress,
             ended: 0,
+            armed: None,
             occupied: None,
             contest: Contest::default(),
             touch: None,
@@ -214,7 +220,7 @@ impl Reconciler {
         let found = self.look(generation, data).await?;
         match found {
             Found::Changed => return Ok(false),
-            Found::AsWanted(watch) => {
+            Found::AsWanted(mut armed) => {
                 self.occupied = None;
                 if self.contest.is_over() {
                     self.backoff = patience();
@@ -228,12 +234,13 @@ impl Reconciler {
                 self.progress.attempted.send_replace(generation.number);
                 let (shared, life, touch) = (Arc::clone(&self.shared), self.life, self.touch);
                 tokio::select! {
-                    () = self.wait(generation, watch, touch) => {}
+                    () = self.wait(generation, armed.fired(), touch) => {}
                     () = witness::create_witness(&shared, generation), if life.is_ephemeral() => {}
                 }
+                self.armed = Some(armed);
                 self.progress.present.send_replace(0);
             }
-            Found::Foreign(session_id, watch) => {
+            Found::Foreign(session_id, mut armed) => {
                 self.drained(Drained::Unsaid);
                 let since = *self.occupied.get_or_insert_with(Instant::now);
                 // The node of a process that was restarted goes with its session, within a timeout. After
@@ -249,14 +256,20 @@ impl Reconciler {
                 };
                 self.tell(status);
                 self.progress.attempted.send_replace(generation.number);
-                self.wait(generation, watch, (Instant::now() < patience).then_some(patience)).await;
+                let until = (Instant::now() < patience).then_some(patience);
+                self.wait(generation, armed.fired(), until).await;
             }
         }
         Ok(false)
     }
 
     /// Waits for a change of the node, of the wish or of the session, or until `until`.
-    async fn wait(&mut self, generation: &SessionGeneration, watch: Box<Watch>, until: Option<Instant>) {
+    async fn wait(
+        &mut self,
+        generation: &SessionGeneration,
+        fired: impl Future<Output = Fired>,
+        until: Option<Instant>,
+    ) {
         let late = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -264,7 +277,7 @@ impl Reconciler {
             }
         };
         tokio::select! {
-            fired = watch => {
+            fired = fired => {
                 if matches!(fired, Fired::Ended(end) if end != SessionEnd::Closed) {
                     self.ended = generation.number;
                     self.tell(KeptStatus::Pending);
@@ -278,25 +291,46 @@ impl Reconciler {
     }
 
     async fn look(&mut self, generation: &Arc<SessionGeneration>, data: &Bytes) -> Result<Found, Trouble> {
-        // Create and read go out in one trip. The read decides, for it shows the owner of the node that is
+        let mut known = self.armed.take().filter(|_| self.is_present(generation));
+        // Nothing but the reason to look has come since the last look. A session that is being closed is
+        // asked: it says when to stop.
+        let is_same = |known: &mut Armed| known.data() == data && known.stands(generation).is_some();
+        if !self.shared.closing.is_cancelled()
+            && let Some(same) = known.take_if(is_same)
+        {
+            return Ok(Found::AsWanted(same));
+        }
+        // Write and read go out in one trip. The read decides, for it shows the owner of the node that is
         // there now and leaves a watch on it. A node that was present in this session needs no create: if it
         // is gone, the read says so, and the next look creates it.
-        let create = match self.is_present(generation) {
-            true => None,
-            false => Some(self.submit(generation, [MultiOp::Create(self.create(data))]).await?),
+        let (create, set) = match &mut known {
+            Some(known) => {
+                let set = self.set(data, known.version());
+                (None, exact::submit_known(&self.shared, generation, known, set).await?)
+            }
+            None if self.is_present(generation) => (None, None),
+            None => (Some(self.submit(generation, [MultiOp::Create(self.create(data))]).await?), None),
         };
+        let losses = generation.session.link().borrow().losses;
         let read =
             generation.session.submit(Request::GetData { path: self.full.clone(), watch: true }, Lane::Call);
+        // The server's watch stays for the read that is on its way.
+        drop(known);
+        if let Some(set) = set {
+            // Where it is refused, the read shows why.
+            exact::written(set).await?;
+        }
         let created = match create {
             Some(create) => Some(exact::written(create).await?),
             None => None,
         };
         let read = read.await.answer()?;
-        match read.result {
-            Ok(Response::Data { data: found, stat }) => {
-                self.judge(generation, data, found, stat, read.watch).await
+        match (read.result, read.watch) {
+            (Ok(Response::Data { data: found, stat }), Some(watch)) => {
+                let armed = Armed::new(generation, losses, found, &stat, watch);
+                self.judge(generation, data, stat, armed).await
             }
-            Err(Code::NO_NODE) => match created {
+            (Err(Code::NO_NODE), _) => match created {
                 // Not there although a create was answered: a parent is missing, or the code of the create is
                 // the reason. After a success or `NODE_EXISTS` somebody deleted the node between create and
                 // read: look again.
@@ -310,8 +344,8 @@ impl Reconciler {
                     Ok(Found::Changed)
                 }
             },
-            Err(code) => Err(self.refusal(code)),
-            Ok(_) => Err(Trouble::Busy),
+            (Err(code), _) => Err(self.refusal(code)),
+            (Ok(_), _) => Err(Trouble::Busy),
         }
     }
 
@@ -343,24 +377,22 @@ impl Reconciler {
         &mut self,
         generation: &Arc<SessionGeneration>,
         wanted: &Bytes,
-        found: Option<Bytes>,
         stat: Stat,
-        watch: Option<Box<Watch>>,
+        armed: Armed,
     ) -> Result<Found, Trouble> {
-        let Some(watch) = watch else { return Err(Trouble::Busy) };
         let owner = stat.ephemeral_owner;
         if !self.life.is_ephemeral() {
             return match owner {
-                0 => self.judge_lasting(generation, wanted, found, stat, watch).await,
-                owner => Ok(Found::Foreign(owner, watch)),
+                0 => self.judge_lasting(generation, wanted, stat, armed).await,
+                owner => Ok(Found::Foreign(owner, armed)),
             };
         }
         let older = planted!(NoOwnerCheck) && self.shared.witness_of(owner).is_some();
         if owner == generation.session.id() || older {
             // A create whose reply was lost may not be counted yet.
             generation.session.owns(&self.full);
-            if found.unwrap_or_default() == *wanted {
-                return Ok(Found::AsWanted(watch));
+            if armed.data() == wanted {
+                return Ok(Found::AsWanted(armed));
             }
             return self.change(generation, self.set(wanted, stat.version)).await;
         }
@@ -379,10 +411,10 @@ impl Reconciler {
                     self.told.taken_over(owner);
                     Found::Changed
                 }
-                false => Found::Foreign(owner, watch),
+                false => Found::Foreign(owner, armed),
             });
         }
-        Ok(Found::Foreign(owner, watch))
+        Ok(Found::Foreign(owner, armed))
     }
 
     fn set(&self, data: &Bytes, version: i32) -> MultiOp {
@@ -422,43 +454,6 @@ impl Reconciler {
             Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
                 Ok(Found::Changed)
             }
-            Written::Refused(_, code) => Err(self.refusal(code)),
-        }
-    }
-
-    /// Deletes the node if it is ours. True when it is gone, or somebody else's.
-    async fn be_absent(&mut self, generation: &Arc<SessionGeneration>) -> Result<bool, Trouble> {
-        // No earlier create is on its way: each was answered or fenced out (decision 11). So the leader's
-        // tree decides.
-        let Some(stat) = lookup::stat(generation, &self.full).await? else {
-            self.shared.notes.forget_nodes_at(&self.full);
-            return Ok(true);
-        };
-        // A successor that came during the look wants the node, which is kept for it without being gone in
-        // between.
-        if self.shared.kept.has_successor(&self.full) {
-            return Ok(false);
-        }
-        let owner = stat.ephemeral_owner;
-        if let Some(witness) = self.shared.witness_of(owner) {
-            let replaced = self.replace(generation, witness, [self.delete(stat.version)]).await?;
-            // Where the older session may have ended its node goes with it: look again after a pause.
-            return if replaced { Ok(false) } else { Err(Trouble::Busy) };
-        }
-        if owner != self.life.owner(generation.session.id()) {
-            self.shared.notes.forget_nodes_before(&self.full, owner);
-            return Ok(true);
-        }
-        if self.life.ttl().is_some() && stat.num_children > 0 {
-            touch::remove(generation, &self.full).await?;
-        }
-        let delete = self.submit(generation, [self.delete(stat.version)]).await?;
-        match exact::written(delete).await? {
-            Written::Applied => {
-                self.shared.notes.forget_nodes_at(&self.full);
-                Ok(false)
-            }
-            Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION) => Ok(false),
             Written::Refused(_, code) => Err(self.refusal(code)),
         }
     }

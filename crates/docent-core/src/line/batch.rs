@@ -92,7 +92,7 @@ impl TicketBatch {
         for mut ticket in self.tickets {
             ticket.refuse_hold()?;
             let hold = loop {
-                match ticket.hold() {
+                match ticket.hold(None) {
                     Ok(hold) => break hold,
                     // The lease ran out since the last acknowledged write: a check renews it. Holds that
                     // began before are lost.

@@ -3,8 +3,10 @@
 
 mod ahead;
 mod batch;
+mod common;
 mod downgrade;
 mod draw;
+mod fresh;
 mod glance;
 mod intent;
 mod kind;
@@ -17,6 +19,7 @@ mod predecessor;
 mod probe;
 mod sides;
 mod ticket;
+mod watches;
 
 pub use ahead::Ahead;
 pub use batch::TicketBatch;

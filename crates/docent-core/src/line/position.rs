@@ -26,8 +26,30 @@ pub(super) enum Further {
     Nobody,
     /// These, in the order of the line, and nobody who may come to stand among them.
     Few(Vec<String>),
-    /// Some; the line has to be listed to see who is left.
-    Some,
+    /// The one of this name, which stands before the predecessor, and perhaps others. Once it is gone the
+    /// line has to be listed to see who is left.
+    Before(String),
+    /// Somebody, perhaps: only a listing tells, once the predecessor is gone.
+    Unknown,
+    /// As `Unknown`, where numbers tell no order: with nobody ahead a check is made in any case.
+    Unordered,
+}
+
+impl Further {
+    /// The one to wait for first, where that is not the predecessor: as long as that one is there, it is not
+    /// the predecessor's turn either.
+    pub(super) fn nearest(&self) -> Option<&String> {
+        match self {
+            Self::Few(ahead) => ahead.last(),
+            Self::Before(name) => Some(name),
+            Self::Nobody | Self::Unknown | Self::Unordered => None,
+        }
+    }
+
+    /// True when the predecessor alone is ahead, as far as numbers tell that.
+    pub(super) fn is_next(&self) -> bool {
+        matches!(self, Self::Nobody | Self::Unknown)
+    }
 }
 
 impl Position {
@@ -38,15 +60,17 @@ impl Position {
         if contenders.clone().any(|(sequence, _)| is_in_danger_zone(sequence)) {
             return Self::Unordered(contenders.map(|(_, name)| name.clone()).collect());
         }
-        let mut present = false;
-        let mut ahead = 0;
+        let mut present = planted!(GrantWithoutOwnNode);
+        // The two nearest ones ahead.
         let mut predecessor: Option<(i32, &String)> = None;
+        let mut before: Option<(i32, &String)> = None;
         for (sequence, name) in contenders {
             present |= name == own;
             if sequence < own_sequence {
-                ahead += 1;
                 if predecessor.is_none_or(|(nearest, _)| sequence > nearest) {
-                    predecessor = Some((sequence, name));
+                    before = predecessor.replace((sequence, name));
+                } else if before.is_none_or(|(nearest, _)| sequence > nearest) {
+                    before = Some((sequence, name));
                 }
             }
         }
@@ -54,7 +78,7 @@ impl Position {
             _ if !present => Self::Gone,
             None => Self::First,
             Some((_, name)) => {
-                let further = if ahead == 1 { Further::Nobody } else { Further::Some };
+                let further = before.map_or(Further::Nobody, |(_, name)| Further::Before(name.clone()));
                 Self::Behind { predecessor: name.clone(), further }
             }
         }
@@ -69,7 +93,7 @@ impl Position {
         let ahead = created.iter().filter(|(czxid, _)| czxid < own_czxid);
         match ahead.max_by_key(|(czxid, _)| *czxid) {
             None => Self::First,
-            Some((_, name)) => Self::Behind { predecessor: name.clone(), further: Further::Some },
+            Some((_, name)) => Self::Behind { predecessor: name.clone(), further: Further::Unordered },
         }
     }
 }
@@ -84,8 +108,8 @@ mod tests {
         Position::find(own, &names, &Contenders::of([("lock-", Role::Exclusive)]))
     }
 
-    fn behind(predecessor: &str, alone_ahead: bool) -> Position {
-        let further = if alone_ahead { Further::Nobody } else { Further::Some };
+    fn behind(predecessor: &str, before: Option<&str>) -> Position {
+        let further = before.map_or(Further::Nobody, |name| Further::Before(name.to_owned()));
         Position::Behind { predecessor: predecessor.to_owned(), further }
     }
 
@@ -93,8 +117,12 @@ mod tests {
     fn a_ticket_waits_for_the_nearest_one_ahead() {
         let names = ["z-lock-0000000001", "b-lock-0000000007", "a-lock-0000000005", "m-lock-0000000009"];
         assert_eq!(position("z-lock-0000000001", &names), Position::First);
-        assert_eq!(position("a-lock-0000000005", &names), behind("z-lock-0000000001", true));
-        assert_eq!(position("m-lock-0000000009", &names), behind("b-lock-0000000007", false));
+        assert_eq!(position("a-lock-0000000005", &names), behind("z-lock-0000000001", None));
+        let third = behind("b-lock-0000000007", Some("a-lock-0000000005"));
+        assert_eq!(position("m-lock-0000000009", &names), third);
+        let others_order =
+            ["a-lock-0000000005", "z-lock-0000000001", "b-lock-0000000007", "m-lock-0000000009"];
+        assert_eq!(position("m-lock-0000000009", &others_order), third);
     }
 
     #[test]
@@ -120,6 +148,10 @@ mod tests {
         assert!(matches!(end, Position::Unordered(contenders) if contenders.len() == 2));
     }
 
+    fn unordered(predecessor: &str) -> Position {
+        Position::Behind { predecessor: predecessor.to_owned(), further: Further::Unordered }
+    }
+
     #[test]
     fn near_the_end_of_the_counter_the_order_is_that_of_creation() {
         let created = [(7, "b-lock--2147483648"), (5, "a-lock-2147483647"), (9, "c-lock-2147483647")]
@@ -127,12 +159,15 @@ mod tests {
         assert_eq!(Position::find_by_creation("a-lock-2147483647", &created), Position::First);
         assert_eq!(
             Position::find_by_creation("b-lock--2147483648", &created),
-            behind("a-lock-2147483647", false)
+            unordered("a-lock-2147483647")
         );
         assert_eq!(
             Position::find_by_creation("c-lock-2147483647", &created),
-            behind("b-lock--2147483648", false)
+            unordered("b-lock--2147483648")
         );
         assert_eq!(Position::find_by_creation("d-lock-0000000001", &created), Position::Gone);
+        // Each of them would keep its lease young, for a turn that takes a check all the same.
+        assert!(!Further::Unordered.is_next());
+        assert!(Further::Unknown.is_next());
     }
 }

@@ -1,8 +1,7 @@
 //! Requests of a ticket about its line and its own node, repeated until there is an answer.
 
 use super::draw::{list_request, refusal};
-use super::position::{Further, Position};
-use super::ticket::Step;
+use super::position::Position;
 use super::{Ticket, WaitError};
 use crate::error::{Error, ErrorKind};
 use crate::session::ask::{Stop, answered};
@@ -53,34 +52,6 @@ impl Ticket {
             }
         }
         Ok(self.line.position_by_creation(self.name(), &created))
-    }
-
-    /// Proves the own node, and finds out in the same trip which of `ahead`, in the order of the line, are
-    /// left. A node that was there and is not found has left for good: its name is not made again. One that
-    /// is found in an old state of the server is waited for.
-    pub(super) async fn prove_and_ask(&self, mut ahead: Vec<String>) -> Result<Step, WaitError> {
-        let check = self.submit_check();
-        let looks: Vec<_> = ahead.iter().map(|name| self.submit_look(name)).collect();
-        // Asked for after the check, a write at a quorum, the answers are no older than that.
-        if !self.proven(check.await).await? {
-            return Ok(Step::ProveAndAsk(ahead));
-        }
-        let mut left = Vec::new();
-        for look in looks {
-            match self.reply(look.await).await? {
-                None => return Ok(Step::ProveAndAsk(ahead)),
-                Some(reply) => left.push(reply.result != Err(Code::NO_NODE)),
-            }
-        }
-        let mut left = left.into_iter();
-        ahead.retain(|_| left.next().unwrap_or(true));
-        Ok(Step::At(match ahead.pop() {
-            None => Position::First,
-            Some(predecessor) if ahead.is_empty() => {
-                Position::Behind { predecessor, further: Further::Nobody }
-            }
-            Some(predecessor) => Position::Behind { predecessor, further: Further::Few(ahead) },
-        }))
     }
 
     fn submit_look(&self, name: &str) -> Pending {

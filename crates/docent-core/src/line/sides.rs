@@ -28,9 +28,10 @@ impl Sides<'_> {
 
     /// Finds `own` among `names`.
     ///
-    /// A writer lists the line after each wake-up: whoever is gone may have stepped down to a reader in its
-    /// place. A reader need not: it waits for writers alone, and those ahead of it only become fewer. A new
-    /// writer stands behind it, a writer that steps down becomes a reader, and no reader becomes a writer.
+    /// A writer lists the line after the end of a writer: that one may have stepped down to a reader in its
+    /// place. Behind one reader alone it need not, nor need a reader: it waits for writers alone, and those
+    /// ahead of it only become fewer. A new writer stands behind it, a writer that steps down becomes a
+    /// reader, and no reader becomes a writer.
     pub(super) fn find(&self, own: &str, names: &[String]) -> Position {
         let Some(own_place) = self.contender(own) else { return Position::Gone };
         let contenders = names.iter().filter_map(|name| Some((self.contender(name)?, name)));
@@ -43,8 +44,12 @@ impl Sides<'_> {
         let ahead = contenders.filter(|(place, _)| self.waits_for(place.1) && *place < own_place);
         let mut ahead: Vec<_> = ahead.collect();
         ahead.sort_unstable();
-        let nearest = ahead.pop().map(|(_, name)| name);
-        behind(nearest, if self.own == Role::Exclusive { Further::Some } else { few(&ahead) })
+        let nearest = ahead.pop();
+        let further = match (self.own, nearest) {
+            (Role::Exclusive, Some(((_, role), _))) => before(role, &ahead),
+            _ => few(&ahead),
+        };
+        behind(nearest.map(|(_, name)| name), further)
     }
 
     /// Finds `own` where some numbers tell no order. Transactions tell it, except for readers that were
@@ -67,7 +72,7 @@ impl Sides<'_> {
             }
         };
         let nearest = created.iter().filter(is_ahead).max_by_key(|(czxid, _)| *czxid);
-        behind(nearest.map(|(_, name)| name), Further::Some)
+        behind(nearest.map(|(_, name)| name), Further::Unordered)
     }
 }
 
@@ -75,7 +80,16 @@ fn few(others: &[((i32, Role), &String)]) -> Further {
     match others.len() {
         0 => Further::Nobody,
         1..=FEW => Further::Few(others.iter().map(|(_, name)| (*name).clone()).collect()),
-        _ => Further::Some,
+        _ => before(Role::Exclusive, others),
+    }
+}
+
+/// The `others` ahead of a writer, whose predecessor is of this role.
+fn before(predecessor: Role, others: &[((i32, Role), &String)]) -> Further {
+    match others.last() {
+        Some((_, name)) => Further::Before((*name).clone()),
+        None if predecessor == Role::Shared => Further::Nobody,
+        None => Further::Unknown,
     }
 }
 
@@ -100,9 +114,19 @@ mod tests {
         names.iter().map(ToString::to_string).collect()
     }
 
-    /// The place of a writer, or of a reader where numbers tell no order.
+    /// The place where numbers tell no order.
+    fn created_after(predecessor: &str) -> Position {
+        super::behind(Some(&predecessor.to_owned()), Further::Unordered)
+    }
+
+    /// The place of a writer behind one writer alone.
     fn behind(predecessor: &str) -> Position {
-        super::behind(Some(&predecessor.to_owned()), Further::Some)
+        super::behind(Some(&predecessor.to_owned()), Further::Unknown)
+    }
+
+    /// The place of a writer with one ahead of its predecessor, and perhaps more.
+    fn writes_behind(predecessor: &str, before: &str) -> Position {
+        super::behind(Some(&predecessor.to_owned()), Further::Before(before.to_owned()))
     }
 
     /// The place of a reader, with the other writers ahead.
@@ -126,7 +150,8 @@ mod tests {
             let place = reads_behind("b-__WRIT__0000000003", &["a-__WRIT__0000000001"]);
             assert_eq!(READERS.find(reader, &line), place);
         }
-        assert_eq!(WRITERS.find("e-__WRIT__0000000009", &line), behind("d-__READ__0000000007"));
+        let last = writes_behind("d-__READ__0000000007", "c-__READ__0000000005");
+        assert_eq!(WRITERS.find("e-__WRIT__0000000009", &line), last);
     }
 
     #[test]
@@ -141,9 +166,12 @@ mod tests {
         let both = names(&["w-__WRIT__0000000001", "r-__READ__0000000001", "n-__WRIT__0000000002"]);
         assert_eq!(WRITERS.find("w-__WRIT__0000000001", &both), Position::First);
         assert_eq!(READERS.find("r-__READ__0000000001", &both), reads_behind("w-__WRIT__0000000001", &[]));
-        assert_eq!(WRITERS.find("n-__WRIT__0000000002", &both), behind("r-__READ__0000000001"));
+        let second = writes_behind("r-__READ__0000000001", "w-__WRIT__0000000001");
+        assert_eq!(WRITERS.find("n-__WRIT__0000000002", &both), second);
         let down = names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "m-__READ__0000000003"]);
-        assert_eq!(WRITERS.find("n-__WRIT__0000000002", &down), behind("r-__READ__0000000001"));
+        // Nobody but a writer steps down: behind the reader alone there is no place that can be taken.
+        let alone = super::behind(Some(&"r-__READ__0000000001".to_owned()), Further::Nobody);
+        assert_eq!(WRITERS.find("n-__WRIT__0000000002", &down), alone);
         assert_eq!(READERS.find("m-__READ__0000000003", &down), reads_behind("n-__WRIT__0000000002", &[]));
     }
 
@@ -159,16 +187,16 @@ mod tests {
         let created: Vec<_> = [9, 5, 7].into_iter().zip(contenders).collect();
         assert_eq!(
             WRITERS.find_by_creation("n-__WRIT__0000000002", &created),
-            behind("r-__READ__0000000001")
+            created_after("r-__READ__0000000001")
         );
         assert_eq!(
             WRITERS.find_by_creation("x-__WRIT__-2147483648", &created),
-            behind("n-__WRIT__0000000002")
+            created_after("n-__WRIT__0000000002")
         );
         // It is behind nobody whose number can be relied on, and never looks: it holds already.
         assert_ne!(
             READERS.find_by_creation("r-__READ__0000000001", &created),
-            behind("n-__WRIT__0000000002")
+            created_after("n-__WRIT__0000000002")
         );
         assert_eq!(READERS.find_by_creation("gone-__READ__0000000001", &created), Position::Gone);
     }
@@ -184,7 +212,8 @@ mod tests {
         };
         assert_eq!((predecessor.as_str(), &others[..]), (line[FEW].as_str(), &line[..FEW]));
         line.push("v-__WRIT__0000009998".to_owned());
-        assert_eq!(READERS.find("r-__READ__0000009999", &line), behind("v-__WRIT__0000009998"));
+        let last = writes_behind("v-__WRIT__0000009998", &line[FEW]);
+        assert_eq!(READERS.find("r-__READ__0000009999", &line), last);
     }
 
     #[test]

@@ -2,6 +2,7 @@ use super::Line;
 use super::draw::list_request;
 use super::position::Position;
 use super::predecessor;
+use super::watches::LineWatches;
 use crate::cleanup::{Deletion, OwnedNode};
 use crate::error::Error;
 use crate::guard::{Beginning, Fence, SessionGeneration};
@@ -57,10 +58,12 @@ pub(super) enum Step {
     At(Position),
     /// Prove that the own node is there: nobody can be ahead any more.
     Prove,
-    /// Prove it, and list in the same trip: others were ahead of the predecessor that left.
+    /// Prove it, and list in the same trip: others may be ahead.
     ProveAndLook,
-    /// Prove it, and ask in the same trip which of these are left, of those ahead.
-    ProveAndAsk(Vec<String>),
+    /// List the line, and watch this one, the predecessor: another one ahead has left.
+    LookAhead(String),
+    /// Ask which of these are left, of those ahead.
+    Ask(Vec<String>),
 }
 
 /// A place in a line. It is kept until it is dropped, its node is deleted or its session ends.
@@ -103,12 +106,14 @@ impl Ticket {
 
     /// Waits until nobody is ahead, and then turns the ticket into a hold.
     ///
-    /// A ticket waits for the nearest one ahead alone, so that a release wakes one waiter, or the readers
-    /// behind a writer, who need not list the line for that. It is granted without another trip when the
-    /// *deletion* of the only one ahead (for a reader: the only writer) is seen, nothing came for the own
-    /// node, the link is the one on which both watches were set and the newest acknowledged write is younger
-    /// than a sixth of the session timeout; otherwise a check of the own node comes first. Source: the lock
-    /// recipe of ZooKeeper's documentation, with Curator's node layout.
+    /// A ticket waits for one ahead: for the one before its predecessor, when it lists the line and watches
+    /// the predecessor, and then for that. So a release wakes two waiters, or the readers behind a writer,
+    /// who need not list the line for that. It is granted without another trip when the *deletion* of the
+    /// only one ahead (for a reader: the only writer) is seen, or a listing has nobody ahead, nothing came
+    /// for the own node, the link is the one on which the watches were set and the newest acknowledged write
+    /// is younger than a sixth of the session timeout, which the next in line sees to; otherwise a check of
+    /// the own node comes first (decision 18). Source: the lock recipe of ZooKeeper's documentation, with
+    /// Curator's node layout.
     ///
     /// # Errors
     /// [`WaitError::Gone`] when the ticket's node was deleted or its session ended. `ShortLease` when the
@@ -124,10 +129,16 @@ impl Ticket {
             Position::First if !self.acked_recently() || !self.listed_recently() => Step::Prove,
             position => Step::At(position),
         };
-        let mut own: Option<Box<Watch>> = None;
+        let mut watches = LineWatches::default();
         loop {
+            // The own node's end may have been told while another answer was waited for.
+            if matches!(step, Step::At(Position::First))
+                && let Some(fired) = watches.own_fired()
+            {
+                step = predecessor::own_fired(&self, fired, &mut watches)?;
+            }
             step = match step {
-                Step::At(Position::First) => match self.hold() {
+                Step::At(Position::First) => match self.hold(watches.hand_over()) {
                     Ok(hold) => return Ok(hold),
                     // The lease ran out since the last acknowledged write: a check renews it.
                     Err(ticket) => {
@@ -137,7 +148,7 @@ impl Ticket {
                     }
                 },
                 Step::At(Position::Behind { predecessor, further }) => {
-                    predecessor::wait_for(&self, &predecessor, further, &mut own).await?
+                    predecessor::wait_for(&self, predecessor, further, &mut watches).await?
                 }
                 Step::At(Position::Gone) => return Err(WaitError::Gone),
                 Step::At(Position::Unordered(contenders)) => {
@@ -147,11 +158,8 @@ impl Ticket {
                         position => Step::At(position),
                     }
                 }
-                Step::At(Position::Unlisted) | Step::Look => match self.list().await? {
-                    // A listing is a read: it may be old, and does not renew the lease.
-                    Position::First => Step::Prove,
-                    position => Step::At(position),
-                },
+                Step::At(Position::Unlisted) | Step::Look => self.look().await?,
+                Step::LookAhead(predecessor) => self.look_ahead(predecessor, &mut watches).await?,
                 Step::Prove => {
                     self.check_own_node().await?;
                     Step::At(Position::First)
@@ -167,7 +175,7 @@ impl Ticket {
                     }
                 }
                 // Boxed, because it is rare: few readers have several writers ahead.
-                Step::ProveAndAsk(ahead) => Box::pin(self.prove_and_ask(ahead)).await?,
+                Step::Ask(ahead) => Box::pin(self.ask(ahead, &mut watches)).await?,
             };
         }
     }
@@ -200,13 +208,14 @@ impl Ticket {
     }
 
     /// Turns the ticket into a hold, if the lease is running and nothing [refuses](Self::refuse_hold) it.
-    pub(super) fn hold(mut self) -> Result<Hold, Self> {
+    /// It has the ticket's watch on its own node, if there is one.
+    pub(super) fn hold(mut self, own: Option<Box<Watch>>) -> Result<Hold, Self> {
         let line = &self.line;
         if line.refuse_stopping().is_err() {
             return Err(self);
         }
         let beginning = Beginning::of(Arc::clone(&self.data));
-        let Some(state) = self.generation.hold(&self.node, line.recipe(), beginning) else {
+        let Some(state) = self.generation.hold(&self.node, line.recipe(), beginning, own) else {
             return Err(self);
         };
         line.tell_going_on();

@@ -1,4 +1,4 @@
-use super::{Glances, ShutdownNotes};
+use super::{Common, Glances, ShutdownNotes};
 use crate::cleanup::{Cleanup, CleanupContext, Host};
 use crate::desired::KeptTable;
 use crate::error::Error;
@@ -24,6 +24,7 @@ pub(crate) struct Shared {
     pub(crate) kept: KeptTable,
     pub(crate) notes: ShutdownNotes,
     pub(crate) glances: Glances,
+    pub(crate) common: Common,
     /// Sessions of earlier generations, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
 }
@@ -49,6 +50,7 @@ impl Shared {
             kept: KeptTable::default(),
             notes: ShutdownNotes::default(),
             glances: Glances::default(),
+            common: Common::default(),
             past_sessions: Mutex::default(),
         };
         (Arc::new(shared), task)

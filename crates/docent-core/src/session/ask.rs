@@ -115,7 +115,7 @@ mod tests {
     use tokio::time::Instant;
 
     fn reply(code: Code) -> Outcome {
-        Outcome::Reply(Reply { result: Err(code), zxid: 1, watch: None })
+        Outcome::Reply(Reply { result: Err(code), zxid: 1, watch: None, watches: Vec::new() })
     }
 
     /// True when the request is sent again, and the pause before that.

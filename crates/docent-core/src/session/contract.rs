@@ -1,4 +1,4 @@
-use super::{Credentials, SessionCloser, Watch, WatchKind};
+use super::{Credentials, PersistentWatch, SessionCloser, Watch, WatchKind};
 use docent_proto::{Code, MultiResult, Request, Response};
 use std::fmt;
 use std::future::Future;
@@ -12,6 +12,12 @@ use tokio::time::{Instant, Sleep};
 /// A session as core uses it.
 pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// Enqueues `request`; it has its place in the order of calls when this returns.
+    ///
+    /// One [`Request::SetWatches`] sets watches on the data of several nodes, at any time, as of a
+    /// transaction the session has seen: a watch on a node that is gone, or whose data has changed since,
+    /// fires at once, and none is left at the server then. Its lists of other kinds stay empty;
+    /// `watch_requests` makes it. Permissions are not asked; but there are servers that tell nothing of a
+    /// node that the client may not read.
     fn submit(&self, request: Request, lane: Lane) -> Pending;
 
     /// As [`submit`](Self::submit) with [`Lane::Call`], for a request that ends at `deadline` at the latest:
@@ -25,6 +31,14 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// ends with [`Cause::LinkLost`](super::Cause::LinkLost) and is not sent. What was known of a node may
     /// not be so any more after that.
     fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending;
+
+    /// Keeps a persistent watch on `path` and all below it, from before all requests that are submitted after
+    /// this on. `None` where the server of the link is known not to have such watches, and in sessions that
+    /// cannot set them again on a new link.
+    fn watch_below(&self, path: &str) -> Option<PersistentWatch>;
+
+    /// True while persistent watches are at the server of the link.
+    fn has_persistent(&self) -> bool;
 
     /// Takes note of an ephemeral node of the session that was made although no answer said so.
     fn owns(&self, path: &str);
@@ -182,6 +196,9 @@ pub(crate) struct Reply {
     /// The watch that the request left, if it asked for one and the server left it. On the heap, because few
     /// do.
     pub(crate) watch: Option<Box<Watch>>,
+    /// Watches that a [`Request::SetWatches`] has set, in the order of its paths. Some may have fired before
+    /// the reply.
+    pub(crate) watches: Vec<Watch>,
 }
 
 impl Reply {

@@ -14,10 +14,12 @@ pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod own;
+mod persistent_watch;
 mod requests;
 pub(crate) mod timing;
 mod watch;
 mod watch_reads;
+mod watch_requests;
 #[cfg(feature = "zookeeper-client")]
 pub mod zookeeper_client;
 
@@ -28,4 +30,6 @@ pub(crate) use contract::{
 pub(crate) use credentials::Credentials;
 pub(crate) use link::{LinkError, SessionCloser};
 pub(crate) use own::WireSession;
+pub(crate) use persistent_watch::{PersistentNews, PersistentWatch};
 pub(crate) use watch::{Fired, Registration, Watch, WatchKind};
+pub(crate) use watch_requests::watch_requests;

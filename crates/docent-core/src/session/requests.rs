@@ -1,6 +1,6 @@
 use super::ephemerals::Change;
 use super::watch_reads::WatchReads;
-use crate::session::{Cause, Lane, Outcome, SessionEnd, WatchKind};
+use crate::session::{Cause, Fired, Lane, Outcome, SessionEnd, WatchKind};
 use crate::time::Timestamp;
 use docent_proto::{OpCode, Request, RequestFrame};
 use std::collections::VecDeque;
@@ -39,6 +39,10 @@ pub(super) struct InFlight {
     pub(super) is_write: bool,
     pub(super) lane: Lane,
     pub(super) watch: Option<WatchRequest>,
+    /// Subscribers of the watches that a [`Request::SetWatches`] asks for: events may come before the reply.
+    pub(super) subscribers: Vec<Subscriber>,
+    /// True when it sets no watch, because a persistent one serves it.
+    pub(super) is_served: bool,
     /// Its effect on the ephemeral nodes of the session.
     pub(super) ephemerals: Change,
     /// Request to send again, in its old place, when the link is lost.
@@ -48,11 +52,16 @@ pub(super) struct InFlight {
     pub(super) done: Option<oneshot::Sender<Outcome>>,
 }
 
-/// The watch a read asks for.
+/// Number of a subscriber in the table of watches, and its end of the event.
+pub(super) type Subscriber = (u64, oneshot::Receiver<Fired>);
+
+/// Watches that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WatchRequest {
-    pub(super) path: String,
-    pub(super) op: OpCode,
+pub(super) enum WatchRequest {
+    /// The one of a read.
+    Read { path: String, op: OpCode },
+    /// Those on data that a [`Request::SetWatches`] sets.
+    Data(Vec<String>),
 }
 
 impl WatchRequest {
@@ -62,15 +71,24 @@ impl WatchRequest {
             | Request::GetData { path, watch: true }
             | Request::GetChildren { path, watch: true }
             | Request::GetChildren2 { path, watch: true } => {
-                Some(Self { path: path.clone(), op: request.op() })
+                Some(Self::Read { path: path.clone(), op: request.op() })
             }
+            Request::SetWatches(watches) => Some(Self::Data(watches.data.clone())),
             _ => None,
         }
     }
 
     /// True when the server keeps it in the table of watches on children.
     pub(super) fn is_on_children(&self) -> bool {
-        matches!(self.op, OpCode::GetChildren | OpCode::GetChildren2)
+        matches!(self, Self::Read { op: OpCode::GetChildren | OpCode::GetChildren2, .. })
+    }
+
+    /// Paths of the watches.
+    pub(super) fn paths(&self) -> &[String] {
+        match self {
+            Self::Read { path, .. } => std::slice::from_ref(path),
+            Self::Data(paths) => paths,
+        }
     }
 }
 
@@ -80,7 +98,7 @@ pub(super) struct Requests {
     next_id: u64,
     /// Earliest deadline. It may belong to a request that has ended.
     earliest: Option<Instant>,
-    /// Reads in the queue and in flight that will leave watches.
+    /// Requests in the queue and in flight that will leave watches.
     watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
     /// Requests of [`Lane::Lease`], which wait for nothing else.
@@ -113,7 +131,7 @@ impl Requests {
         self.next_id += 1;
         self.earliest = earlier(self.earliest, deadline);
         if let Some(watch) = WatchRequest::of(&request) {
-            self.watch_reads.add(watch);
+            self.watch_reads.add(&watch);
         }
         let queue = if lane == Lane::Lease { &mut self.ahead } else { &mut self.queue };
         queue.push_back(Queued { id: self.next_id, request, lane, deadline, done });
@@ -176,7 +194,7 @@ impl Requests {
         Some(in_flight)
     }
 
-    /// True when a read that is on its way will leave a watch on `path` in the same table of the server.
+    /// True when a request that is on its way will leave a watch on `path` in the same table of the server.
     pub(super) fn will_watch(&self, path: &str, kind: WatchKind) -> bool {
         self.watch_reads.contains(path, kind)
     }

@@ -15,6 +15,8 @@ pub(crate) enum WatchKind {
     Exist,
     /// Children.
     Child,
+    /// The node and all below it, persistently.
+    Persistent,
 }
 
 /// A one-shot watch. Resolves when it fires or its session ends; dropping it removes it.
@@ -39,6 +41,13 @@ pub(crate) struct Registration {
 pub(crate) enum Fired {
     Event(EventKind),
     Ended(SessionEnd),
+}
+
+impl Watch {
+    /// Waits for it no more, but leaves it at the server, where the end of its node uses it up.
+    pub(crate) fn leave(mut self) {
+        self.registration = None;
+    }
 }
 
 impl Future for Watch {

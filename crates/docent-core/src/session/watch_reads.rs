@@ -3,8 +3,8 @@ use crate::session::WatchKind;
 use docent_proto::Request;
 use std::collections::HashMap;
 
-/// Reads on their way that ask for a watch, counted by path and by the server's table that the watch will be
-/// in, so that the end of a subscriber need not look through all requests that wait.
+/// Requests on their way that ask for watches, counted by path and by the server's table that the watch will
+/// be in, so that the end of a subscriber need not look through all requests that wait.
 #[derive(Debug, Default)]
 pub(super) struct WatchReads {
     on_data: HashMap<String, usize>,
@@ -16,22 +16,29 @@ impl WatchReads {
         if on_children { &mut self.on_children } else { &mut self.on_data }
     }
 
-    pub(super) fn add(&mut self, watch: WatchRequest) {
-        *self.table(watch.is_on_children()).entry(watch.path).or_default() += 1;
-    }
-
-    /// Takes away a read that was answered, or will not be.
-    pub(super) fn remove(&mut self, watch: &WatchRequest) {
+    pub(super) fn add(&mut self, watch: &WatchRequest) {
         let table = self.table(watch.is_on_children());
-        if let Some(reads) = table.get_mut(&watch.path) {
-            *reads -= 1;
-            if *reads == 0 {
-                table.remove(&watch.path);
+        for path in watch.paths() {
+            match table.get_mut(path) {
+                Some(requests) => *requests += 1,
+                None => drop(table.insert(path.clone(), 1)),
             }
         }
     }
 
-    /// As [`remove`](Self::remove), if `request` is such a read.
+    /// Takes away a request that was answered, or will not be.
+    pub(super) fn remove(&mut self, watch: &WatchRequest) {
+        let table = self.table(watch.is_on_children());
+        for path in watch.paths() {
+            let Some(requests) = table.get_mut(path) else { continue };
+            *requests -= 1;
+            if *requests == 0 {
+                table.remove(path);
+            }
+        }
+    }
+
+    /// As [`remove`](Self::remove), if `request` is such a one.
     pub(super) fn forget(&mut self, request: &Request) {
         if let Some(watch) = WatchRequest::of(request) {
             self.remove(&watch);
@@ -43,6 +50,7 @@ impl WatchReads {
         match kind {
             WatchKind::Data | WatchKind::Exist => self.on_data.contains_key(path),
             WatchKind::Child => self.on_children.contains_key(path),
+            WatchKind::Persistent => false,
         }
     }
 }

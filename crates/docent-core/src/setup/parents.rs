@@ -92,7 +92,7 @@ mod tests {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let answered = codes.map(|code| {
             let result = if code == Code::OK { Ok(Response::Empty) } else { Err(code) };
-            Pending::ready(Outcome::Reply(Reply { result, zxid: 1, watch: None }))
+            Pending::ready(Outcome::Reply(Reply { result, zxid: 1, watch: None, watches: Vec::new() }))
         });
         let error = refused_parent(client.shared(), "create", "/a/b/c/d", answered.into()).await;
         error.map(|error| error.kind())

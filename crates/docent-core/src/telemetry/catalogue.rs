@@ -48,6 +48,11 @@ pub(super) static LOCK_LOST: Metric = Metric::counter(
     MetricUnit::Count,
     "Guards that were lost before they were released.",
 );
+pub(super) static LOCK_PASSED_ON: Metric = Metric::counter(
+    "docent_lock_passed_on_total",
+    MetricUnit::Count,
+    "Guards that began with the ticket of another task of the process.",
+);
 pub(super) static CLEANUPS: Metric = Metric::gauge(
     "docent_cleanups_open",
     MetricUnit::Count,
@@ -65,7 +70,7 @@ pub(super) static KEPT_PRESENT: Metric = Metric::gauge(
 );
 
 /// All of the client's metrics, and those of its recipes that hold.
-pub(super) static METRICS: [&Metric; 14] = [
+pub(super) static METRICS: [&Metric; 15] = [
     &CONNECTION_STATE,
     &CONNECTED,
     &SUSPENDED,
@@ -77,6 +82,7 @@ pub(super) static METRICS: [&Metric; 14] = [
     &LOCK_HELD,
     &LOCKS_HELD,
     &LOCK_LOST,
+    &LOCK_PASSED_ON,
     &CLEANUPS,
     &KEPT_WANTED,
     &KEPT_PRESENT,

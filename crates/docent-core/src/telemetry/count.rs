@@ -89,6 +89,15 @@ pub(crate) fn acquired(client: &Arc<str>, recipe: &'static str, waited: Duration
     }
 }
 
+/// A guard began with the ticket of another task of the process.
+pub(crate) fn passed_on(client: &Arc<str>, recipe: &'static str) {
+    #[cfg(feature = "metrics")]
+    {
+        let key = key(&c::LOCK_PASSED_ON, client, [("recipe", recipe)]);
+        recorded(move || c::LOCK_PASSED_ON.increment(&key));
+    }
+}
+
 /// A guard ended: released, or lost for the reason that is its label.
 pub(crate) fn over(client: &Arc<str>, recipe: &'static str, held: Duration, lost: Option<&'static str>) {
     #[cfg(feature = "metrics")]

@@ -58,6 +58,9 @@ impl Introduced {
                 for metric in [&c::LOCK_WAIT, &c::LOCK_HELD, &c::LOCKS_HELD] {
                     metric.register(&key(metric, &client, [("recipe", recipe)]));
                 }
+                if recipe == "mutex" {
+                    c::LOCK_PASSED_ON.register(&key(&c::LOCK_PASSED_ON, &client, [("recipe", recipe)]));
+                }
                 for reason in c::LOSSES {
                     let labels = [("recipe", recipe), ("reason", reason)];
                     c::LOCK_LOST.register(&key(&c::LOCK_LOST, &client, labels));

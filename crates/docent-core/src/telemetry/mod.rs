@@ -18,8 +18,8 @@ mod span;
 mod started;
 
 pub(crate) use count::{
-    acquired, cleanups, connected, kept_present, kept_wanted, late, operation, over, retry, session_lost,
-    state, suspended,
+    acquired, cleanups, connected, kept_present, kept_wanted, late, operation, over, passed_on, retry,
+    session_lost, state, suspended,
 };
 pub(crate) use introduce::{Introduced, introduce_client};
 pub use metric::{Metric, MetricUnit, Series};

@@ -1,5 +1,6 @@
 use super::{Load, OutlierPolicy, PickPolicy, Picked, Turns};
 use crate::Instance;
+use docent_core::recipe::SharedMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -23,6 +24,63 @@ impl<P> Clone for Candidate<P> {
             mzxid: self.mzxid,
             load: Arc::clone(&self.load),
         }
+    }
+}
+
+/// Candidates in an order, found by their numbers in it.
+pub(crate) trait Candidates<P> {
+    fn count(&self) -> usize;
+
+    /// The candidate with this number, which is below the count.
+    fn at(&self, index: usize) -> Option<&Candidate<P>>;
+
+    /// Number of the candidate with this key.
+    fn place(&self, key: &str) -> Option<usize>;
+
+    fn each<'a>(&'a self) -> impl Iterator<Item = &'a Candidate<P>>
+    where
+        P: 'a;
+}
+
+impl<P> Candidates<P> for SharedMap<Candidate<P>> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn at(&self, index: usize) -> Option<&Candidate<P>> {
+        self.at(index).map(|(_, candidate)| candidate)
+    }
+
+    fn place(&self, key: &str) -> Option<usize> {
+        self.position(key).ok()
+    }
+
+    fn each<'a>(&'a self) -> impl Iterator<Item = &'a Candidate<P>>
+    where
+        P: 'a,
+    {
+        self.iter().map(|(_, candidate)| candidate)
+    }
+}
+
+impl<P> Candidates<P> for [Candidate<P>] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn at(&self, index: usize) -> Option<&Candidate<P>> {
+        self.get(index)
+    }
+
+    fn place(&self, key: &str) -> Option<usize> {
+        self.iter().position(|candidate| *candidate.key == *key)
+    }
+
+    fn each<'a>(&'a self) -> impl Iterator<Item = &'a Candidate<P>>
+    where
+        P: 'a,
+    {
+        self.iter()
     }
 }
 
@@ -68,7 +126,7 @@ impl Balance {
 
     /// One of all `candidates`; `None` when there is none. Instances that were set aside are picked only when
     /// all are.
-    pub(crate) fn pick<P>(self: &Arc<Self>, candidates: &[Candidate<P>]) -> Option<Picked<P>> {
+    pub(crate) fn pick<P>(self: &Arc<Self>, candidates: &(impl Candidates<P> + ?Sized)) -> Option<Picked<P>> {
         self.pick_from(candidates, Among::All)
     }
 
@@ -77,12 +135,16 @@ impl Balance {
         self.pick_from(candidates, Among::Some)
     }
 
-    fn pick_from<P>(self: &Arc<Self>, candidates: &[Candidate<P>], among: Among) -> Option<Picked<P>> {
+    fn pick_from<P>(
+        self: &Arc<Self>,
+        candidates: &(impl Candidates<P> + ?Sized),
+        among: Among,
+    ) -> Option<Picked<P>> {
         let is_troubled = self.is_troubled.load(Ordering::Relaxed);
         let admitted = if is_troubled { self.admitted(candidates) } else { Vec::new() };
         let candidate = match admitted.is_empty() {
             true => self.choose(candidates, among),
-            false => self.choose(&admitted, Among::Some),
+            false => self.choose(&*admitted, Among::Some),
         };
         Some(Picked::new(candidate?, Arc::clone(self)))
     }
@@ -100,24 +162,25 @@ impl Balance {
         self.is_troubled.store(true, Ordering::Relaxed);
     }
 
-    fn admitted<P>(&self, candidates: &[Candidate<P>]) -> Vec<Candidate<P>> {
+    fn admitted<P>(&self, candidates: &(impl Candidates<P> + ?Sized)) -> Vec<Candidate<P>> {
         let now = Instant::now();
         let mut troubled = self.troubled();
         // Not only of those that can be picked this time: others come back.
         troubled.retain(|load| load.upgrade().is_some_and(|load| !load.is_sound(now, self.rule)));
         self.is_troubled.store(!troubled.is_empty(), Ordering::Relaxed);
         drop(troubled);
-        candidates.iter().filter(|candidate| candidate.load.admits(now, self.rule)).cloned().collect()
+        candidates.each().filter(|candidate| candidate.load.admits(now, self.rule)).cloned().collect()
     }
 
-    fn choose<P>(&self, candidates: &[Candidate<P>], among: Among) -> Option<Candidate<P>> {
-        let any = || fastrand::usize(..candidates.len());
-        if candidates.is_empty() {
+    fn choose<P>(&self, candidates: &(impl Candidates<P> + ?Sized), among: Among) -> Option<Candidate<P>> {
+        let count = candidates.count();
+        let any = || fastrand::usize(..count);
+        if count == 0 {
             return None;
         }
         let index = match self.policy {
             PickPolicy::RoundRobin => match among {
-                Among::All => self.next.fetch_add(1, Ordering::Relaxed) % candidates.len(),
+                Among::All => self.next.fetch_add(1, Ordering::Relaxed) % count,
                 Among::Some => self.turns.take(candidates),
             },
             PickPolicy::Random => any(),
@@ -125,33 +188,33 @@ impl Balance {
             PickPolicy::Weighted => by_weight(candidates),
             PickPolicy::PowerOfTwo => {
                 let one = any();
-                let other = (one + fastrand::usize(1..candidates.len().max(2))) % candidates.len();
-                let in_flight = |index: usize| candidates[index].load.in_flight();
+                let other = (one + fastrand::usize(1..count.max(2))) % count;
+                let in_flight = |index| candidates.at(index).map(|candidate| candidate.load.in_flight());
                 if in_flight(other) < in_flight(one) { other } else { one }
             }
         };
-        Some(candidates[index].clone())
+        candidates.at(index).cloned()
     }
 
-    fn stick<P>(&self, candidates: &[Candidate<P>]) -> usize {
+    fn stick<P>(&self, candidates: &(impl Candidates<P> + ?Sized)) -> usize {
         let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = candidates.iter().position(|candidate| Some(&candidate.key) == chosen.as_ref());
+        let known = chosen.as_ref().and_then(|key| candidates.place(key));
         known.unwrap_or_else(|| {
-            let index = fastrand::usize(..candidates.len());
-            *chosen = Some(Arc::clone(&candidates[index].key));
+            let index = fastrand::usize(..candidates.count());
+            *chosen = candidates.at(index).map(|candidate| Arc::clone(&candidate.key));
             index
         })
     }
 }
 
-fn by_weight<P>(candidates: &[Candidate<P>]) -> usize {
+fn by_weight<P>(candidates: &(impl Candidates<P> + ?Sized)) -> usize {
     let weight = |candidate: &Candidate<P>| u64::from(candidate.instance.weight.unwrap_or(1));
-    let total: u64 = candidates.iter().map(weight).sum();
+    let total: u64 = candidates.each().map(weight).sum();
     if total == 0 {
-        return fastrand::usize(..candidates.len());
+        return fastrand::usize(..candidates.count());
     }
     let mut left = fastrand::u64(..total);
-    let met = candidates.iter().position(|candidate| match left.checked_sub(weight(candidate)) {
+    let met = candidates.each().position(|candidate| match left.checked_sub(weight(candidate)) {
         Some(rest) => {
             left = rest;
             false
@@ -213,7 +276,7 @@ mod tests {
             PickPolicy::Weighted,
             PickPolicy::PowerOfTwo,
         ] {
-            assert!(balance(policy).pick(&candidates(&[])).is_none());
+            assert!(balance(policy).pick(&candidates(&[])[..]).is_none());
             assert_eq!(picks(&balance(policy), &candidates(&[None]), 3).len(), 1);
         }
     }
@@ -276,7 +339,7 @@ mod tests {
     #[test]
     fn of_two_the_one_with_less_in_flight_is_picked() {
         let (two, candidates) = (balance(PickPolicy::PowerOfTwo), candidates(&[None; 2]));
-        let held: Vec<_> = (0..100).map(|_| two.pick(&candidates).unwrap()).collect();
+        let held: Vec<_> = (0..100).map(|_| two.pick(&*candidates).unwrap()).collect();
         let in_flight: Vec<_> = candidates.iter().map(|candidate| candidate.load.in_flight()).collect();
         assert_eq!(in_flight, [50, 50]);
         drop(held);
@@ -288,18 +351,18 @@ mod tests {
         let rule = OutlierPolicy::default().threshold(1);
         let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), candidates(&[None; 2]));
         let bad = loop {
-            let picked = robin.pick(&two).unwrap();
+            let picked = robin.pick(&*two).unwrap();
             if picked.id == "0" {
                 break picked;
             }
         };
         bad.failed();
         assert!(!picks(&robin, &two, 10).contains_key("0"));
-        robin.pick(&two).unwrap().failed();
+        robin.pick(&*two).unwrap().failed();
         assert_eq!(picks(&robin, &two, 10).len(), 2, "all are set aside");
         tokio::time::advance(rule.period + Duration::from_secs(1)).await;
         // Both are on probation: one pick of each at a time.
-        let (one, other) = (robin.pick(&two).unwrap(), robin.pick(&two).unwrap());
+        let (one, other) = (robin.pick(&*two).unwrap(), robin.pick(&*two).unwrap());
         assert_ne!(one.id, other.id);
         let good = one.id.clone();
         one.succeeded();

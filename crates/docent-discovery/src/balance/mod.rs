@@ -7,6 +7,7 @@ mod picked;
 mod policy;
 mod turns;
 
+use choice::Candidates;
 pub(crate) use choice::{Balance, Candidate};
 pub use error::PickError;
 pub(crate) use load::Load;

@@ -1,4 +1,4 @@
-use super::Candidate;
+use super::Candidates;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -24,10 +24,10 @@ struct Turn {
 
 impl Turns {
     /// Index of the candidate whose turn it is among `candidates`, of which there is at least one.
-    pub(super) fn take<P>(&self, candidates: &[Candidate<P>]) -> usize {
+    pub(super) fn take<P>(&self, candidates: &(impl Candidates<P> + ?Sized)) -> usize {
         let mut hasher = DefaultHasher::new();
-        candidates.iter().for_each(|candidate| candidate.key.hash(&mut hasher));
-        let (set, count) = (hasher.finish(), candidates.len());
+        candidates.each().for_each(|candidate| candidate.key.hash(&mut hasher));
+        let (set, count) = (hasher.finish(), candidates.count());
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = turns.iter().position(|turn| turn.set == set).and_then(|place| turns.remove(place));
         let index = known.map_or_else(|| fastrand::usize(..count), |turn| turn.next % count);

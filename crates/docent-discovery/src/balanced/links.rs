@@ -88,15 +88,11 @@ impl<P, S> Links<P, S> {
 pub(super) type Ready<P, S, R> = (Arc<Link<P, S>>, Found<S, <S as tower::Service<R>>::Error>);
 
 impl<P: Send + Sync, S: Send> Follower<P> for Links<P, S> {
-    fn follow(&self, shown: &Instances<P>) {
+    fn follow(&self, before: &Instances<P>, shown: &Instances<P>) {
         let mut gone = Vec::new();
-        self.lock().retain(|key, link| {
-            let stays = shown.shows(key, &link.instance);
-            if !stays {
-                gone.push(Arc::clone(link));
-            }
-            stays
-        });
+        let mut links = self.lock();
+        before.each_left(shown, |key| gone.extend(links.remove(key)));
+        drop(links);
         drop(gone);
     }
 }

@@ -5,10 +5,10 @@ use docent_core::Error;
 use docent_core::recipe::SyncStream;
 use futures_core::Stream;
 use futures_util::stream;
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::watch;
@@ -137,12 +137,24 @@ impl<P> ChangeCursor<P> {
                 return Some(change);
             }
             if !std::mem::take(&mut self.is_new) {
-                self.shown.changed().await.ok()?;
+                self.until_changed().await?;
             }
             let shown = Arc::clone(&self.shown.borrow_and_update());
             let known = std::mem::replace(&mut self.known, shown);
             self.compare(&known);
         }
+    }
+
+    /// Waits until another state is shown; `None` when none comes any more. Each poll looks at the state that is
+    /// shown: the view's task wakes this up a moment later.
+    async fn until_changed(&mut self) -> Option<()> {
+        let shown = self.shown.clone();
+        let mut changed = pin!(self.shown.changed());
+        poll_fn(|cx| match changed.as_mut().poll(cx) {
+            Poll::Pending if matches!(shown.has_changed(), Ok(true)) => Poll::Ready(Some(())),
+            polled => polled.map(Result::ok),
+        })
+        .await
     }
 
     fn compare(&mut self, before: &Instances<P>) {
@@ -151,44 +163,23 @@ impl<P> ChangeCursor<P> {
         if after.is_stale && !before.is_stale {
             tell(&"".into(), ServiceChange::Stale);
         }
-        merge(&before.available, &after.available, |before, after| match (before, after) {
-            (Some(gone), None) => tell(&gone.key, ServiceChange::Removed(Arc::clone(&gone.instance))),
-            (None, Some(new)) => tell(&new.key, ServiceChange::Added(Arc::clone(&new.instance))),
-            (Some(before), Some(after)) if !Arc::ptr_eq(&before.instance, &after.instance) => {
-                tell(&after.key, ServiceChange::Updated(Arc::clone(&after.instance)));
-            }
-            _ => {}
+        let is_same = |one: &Candidate<P>, other: &Candidate<P>| Arc::ptr_eq(&one.instance, &other.instance);
+        before.available.differences(&after.available, is_same, |key, before, after| {
+            let change = match (before, after) {
+                (Some(gone), None) => ServiceChange::Removed(Arc::clone(&gone.instance)),
+                (None, Some(new)) => ServiceChange::Added(Arc::clone(&new.instance)),
+                (_, Some(after)) => ServiceChange::Updated(Arc::clone(&after.instance)),
+                (None, None) => return,
+            };
+            tell(key, change);
         });
-        for (key, unreadable) in &after.unreadable {
-            if before.unreadable.get(key) != Some(unreadable) {
+        before.unreadable.differences(&after.unreadable, PartialEq::eq, |key, _, unreadable| {
+            if let Some(unreadable) = unreadable {
                 tell(key, ServiceChange::Unreadable(unreadable.clone()));
             }
-        }
+        });
         if before.is_stale && !after.is_stale {
             tell(&"".into(), ServiceChange::Current);
-        }
-    }
-}
-
-/// Goes through two lists, each in the order of its keys, and shows for each key the candidates of one or
-/// both.
-fn merge<'a, P>(
-    before: &'a [Candidate<P>],
-    after: &'a [Candidate<P>],
-    mut each: impl FnMut(Option<&'a Candidate<P>>, Option<&'a Candidate<P>>),
-) {
-    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
-    loop {
-        let order = match (before.peek(), after.peek()) {
-            (None, None) => return,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(one), Some(other)) => one.key.cmp(&other.key),
-        };
-        match order {
-            Ordering::Less => each(before.next(), None),
-            Ordering::Greater => each(None, after.next()),
-            Ordering::Equal => each(before.next(), after.next()),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Follower of a view in the view's own task: of its states, after each is shown.
 pub(crate) trait Follower<P>: Send + Sync {
-    /// Hears of the state that is shown now.
-    fn follow(&self, shown: &Instances<P>);
+    /// Hears of the state that is shown now, after the one before.
+    fn follow(&self, before: &Instances<P>, shown: &Instances<P>);
 }
 
 /// Followers of a view that are not dropped yet.
@@ -22,14 +22,14 @@ impl<P> Followers<P> {
     }
 
     /// Tells them all. What they drop may be of the user's.
-    pub(super) fn tell(&self, service: &str, shown: &Instances<P>) {
+    pub(super) fn tell(&self, service: &str, before: &Instances<P>, shown: &Instances<P>) {
         let mut followers = Vec::new();
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|follower| follower.upgrade().map(|follower| followers.push(follower)).is_some());
         for follower in followers {
-            let _ = call_hook("drop of a connection", service, || follower.follow(shown));
+            let _ = call_hook("drop of a connection", service, || follower.follow(before, shown));
         }
     }
 }

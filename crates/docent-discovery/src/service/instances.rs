@@ -1,20 +1,21 @@
 use super::Unreadable;
 use crate::Instance;
 use crate::balance::Candidate;
-use std::collections::BTreeMap;
+use docent_core::recipe::SharedMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The instances of a service as a view knew them at one time. It does not change.
+/// The instances of a service as a view knew them at one time. It does not change, and shares what it has in
+/// common with the view's other states: to hold one costs the instances that have changed since.
 ///
 /// Ids are the nodes' names, which are the instances' own ids in Curator's layout unless somebody else wrote
 /// them.
 pub struct Instances<P> {
     /// All instances that could be read, by the names of their nodes.
-    pub(super) all: BTreeMap<Arc<str>, Candidate<P>>,
+    pub(super) all: SharedMap<Candidate<P>>,
     /// Instances that are enabled and pass the view's filter.
-    pub(super) available: Vec<Candidate<P>>,
-    pub(super) unreadable: BTreeMap<Arc<str>, Unreadable>,
+    pub(super) available: SharedMap<Candidate<P>>,
+    pub(super) unreadable: SharedMap<Unreadable>,
     /// Everything was read once.
     pub(super) is_loaded: bool,
     /// It may be out of date.
@@ -36,9 +37,9 @@ impl<P> Clone for Instances<P> {
 impl<P> Instances<P> {
     pub(super) fn none() -> Self {
         Self {
-            all: BTreeMap::new(),
-            available: Vec::new(),
-            unreadable: BTreeMap::new(),
+            all: SharedMap::new(),
+            available: SharedMap::new(),
+            unreadable: SharedMap::new(),
             is_loaded: false,
             is_stale: true,
         }
@@ -47,13 +48,23 @@ impl<P> Instances<P> {
     /// True when the instance at `key` is available as it is here.
     #[cfg(feature = "tower")]
     pub(crate) fn shows(&self, key: &Arc<str>, instance: &Arc<Instance<P>>) -> bool {
-        let place = self.available.binary_search_by(|candidate| candidate.key.cmp(key));
-        place.is_ok_and(|place| Arc::ptr_eq(&self.available[place].instance, instance))
+        self.available.get(key).is_some_and(|candidate| Arc::ptr_eq(&candidate.instance, instance))
+    }
+
+    /// Calls `each` with the names of the nodes at which `after` has another available instance, or none.
+    #[cfg(feature = "tower")]
+    pub(crate) fn each_left(&self, after: &Self, mut each: impl FnMut(&Arc<str>)) {
+        let is_same = |one: &Candidate<P>, other: &Candidate<P>| Arc::ptr_eq(&one.instance, &other.instance);
+        self.available.differences(&after.available, is_same, |key, before, _| {
+            if before.is_some() {
+                each(key);
+            }
+        });
     }
 
     /// Instances that are enabled and pass the view's filter, in the order of their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Instance<P>>> + DoubleEndedIterator {
-        self.available.iter().map(|candidate| &candidate.instance)
+        self.available.iter().map(|(_, candidate)| &candidate.instance)
     }
 
     /// All instances that could be read, also ones that are not enabled or do not pass the filter, with their
@@ -75,7 +86,7 @@ impl<P> Instances<P> {
 
     /// Nodes that cannot be read as instances, and why.
     pub fn unreadable(&self) -> impl ExactSizeIterator<Item = &Unreadable> {
-        self.unreadable.values()
+        self.unreadable.iter().map(|(_, unreadable)| unreadable)
     }
 
     /// Number of instances that are enabled and pass the filter.
@@ -93,7 +104,7 @@ impl<P> fmt::Debug for Instances<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Instances")
             .field("available", &self.available.len())
-            .field("all", &self.all.keys())
+            .field("all", &self.all.iter().map(|(id, _)| id).collect::<Vec<_>>())
             .field("unreadable", &self.unreadable)
             .field("stale", &self.is_stale)
             .finish()

@@ -4,7 +4,7 @@ use crate::Instance;
 use crate::balance::{Candidate, Load};
 use crate::layout::Placement;
 use crate::telemetry::ServiceGauges;
-use docent_core::recipe::{Hooks, after, call_hook};
+use docent_core::recipe::{Hooks, SharedMap, after, call_hook};
 use docent_core::{ChildrenEvent, ChildrenEvents, Error, Node, planted};
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
@@ -34,8 +34,13 @@ pub(super) struct ViewTask<P> {
 
 /// Instances that the task knows.
 pub(super) struct ViewState<P> {
-    known: BTreeMap<Arc<str>, KnownInstance<P>>,
-    unreadable: BTreeMap<Arc<str>, Unreadable>,
+    /// Nodes that could be read as instances.
+    nodes: BTreeMap<Arc<str>, Arc<Node>>,
+    /// Their instances.
+    all: SharedMap<Candidate<P>>,
+    /// Those of them that are enabled and pass the filter.
+    available: SharedMap<Candidate<P>>,
+    unreadable: SharedMap<Unreadable>,
     /// Instances that are gone and shown for a while longer, with the end of that while.
     leaving: BTreeMap<Arc<str>, Instant>,
     /// Names that were told since everything began to be told anew.
@@ -46,18 +51,13 @@ pub(super) struct ViewState<P> {
     is_stale: bool,
 }
 
-struct KnownInstance<P> {
-    node: Arc<Node>,
-    candidate: Candidate<P>,
-    /// The filter's answer.
-    passes: bool,
-}
-
 impl<P> Default for ViewState<P> {
     fn default() -> Self {
         Self {
-            known: BTreeMap::new(),
-            unreadable: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            all: SharedMap::new(),
+            available: SharedMap::new(),
+            unreadable: SharedMap::new(),
             leaving: BTreeMap::new(),
             told: None,
             is_refused: false,
@@ -121,7 +121,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     }
 
     fn is_known(&self, name: &str, node: &Node) -> bool {
-        self.state.known.get(name).is_some_and(|known| known.node.data == node.data)
+        self.state.nodes.get(name).is_some_and(|known| known.data == node.data)
     }
 
     fn hear(&mut self, news: Vec<Result<ChildrenEvent, Error>>) {
@@ -158,7 +158,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                 if let Some(told) = &mut self.state.told {
                     told.insert(Arc::clone(&name));
                 }
-                self.mark_unreadable(name, error.to_string());
+                self.mark_unreadable(&name, error.to_string());
             }
             ChildrenEvent::Ready => {
                 self.settle();
@@ -173,7 +173,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     fn settle(&mut self) {
         let Some(told) = self.state.told.take() else { return };
         let is_missing = |name: &&Arc<str>| !told.contains(*name);
-        let known = self.state.known.keys().chain(self.state.unreadable.keys());
+        let unreadable = self.state.unreadable.iter().map(|(name, _)| name);
+        let known = self.state.nodes.keys().chain(unreadable);
         let missing: Vec<_> = known.filter(is_missing).cloned().collect();
         for name in missing {
             self.is_gone(name);
@@ -186,20 +187,19 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             told.insert(Arc::clone(&name));
         }
         self.state.leaving.remove(&name);
-        if self.is_known(&name, &node)
-            && let Some(known) = self.state.known.get_mut(&name)
-        {
+        if self.is_known(&name, &node) {
             // Perhaps made anew, and still the same.
-            known.candidate.mzxid = node.stat.mzxid;
-            known.node = node;
             self.state.unreadable.remove(&name);
-            return;
+            return self.state.is_written(name, node);
         }
         match self.read(&name, &node) {
-            Ok((instance, passes)) => self.insert(name, node, instance, passes),
+            Ok((instance, passes)) => {
+                self.state.unreadable.remove(&name);
+                self.state.insert(name, node, instance, passes);
+            }
             Err(reason) => {
-                self.mark_unreadable(Arc::clone(&name), reason);
-                self.state.known.remove(&name);
+                self.mark_unreadable(&name, reason);
+                self.state.remove(&name);
             }
         }
     }
@@ -218,24 +218,9 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         Ok((instance, passes.map_err(|panic| panic.to_string())?))
     }
 
-    fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>, passes: bool) {
-        self.state.unreadable.remove(&name);
-        let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
-        // Work in flight at the same place goes on to count.
-        let load = match self.state.known.get(&name) {
-            Some(known) if place(&known.candidate.instance) == place(&instance) => {
-                Arc::clone(&known.candidate.load)
-            }
-            _ => Arc::<Load>::default(),
-        };
-        let candidate =
-            Candidate { key: Arc::clone(&name), instance: Arc::new(instance), mzxid: node.stat.mzxid, load };
-        self.state.known.insert(name, KnownInstance { node, candidate, passes });
-    }
-
-    fn mark_unreadable(&mut self, name: Arc<str>, reason: String) {
+    fn mark_unreadable(&mut self, name: &Arc<str>, reason: String) {
         let unreadable = Unreadable { id: name.to_string(), reason };
-        if self.state.unreadable.get(&name) != Some(&unreadable) {
+        if self.state.unreadable.get(name) != Some(&unreadable) {
             tracing::warn!(client = self.client, service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "an instance cannot be read");
         }
         self.state.unreadable.insert(name, unreadable);
@@ -244,8 +229,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     fn is_gone(&mut self, name: Arc<str>) {
         self.state.unreadable.remove(&name);
         if self.removal_grace.is_zero() {
-            self.state.known.remove(&name);
-        } else if self.state.known.contains_key(&name) {
+            self.state.remove(&name);
+        } else if self.state.nodes.contains_key(&name) {
             let until = after(Instant::now(), self.removal_grace);
             self.state.leaving.entry(name).or_insert(until);
         }
@@ -254,58 +239,110 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     /// Takes leave of those whose grace is over.
     fn part(&mut self) {
         let now = Instant::now();
-        let ViewState { leaving, known, .. } = &mut self.state;
-        leaving.retain(|name, until| {
-            let stays = *until > now;
-            if !stays {
-                known.remove(name);
-            }
-            stays
-        });
+        let is_over = |(_, until): &(&Arc<str>, &Instant)| **until <= now;
+        let gone = self.state.leaving.iter().filter(is_over).map(|(name, _)| Arc::clone(name));
+        for name in gone.collect::<Vec<_>>() {
+            self.state.leaving.remove(&name);
+            self.state.remove(&name);
+        }
     }
 
     fn show(&self) {
         if planted!(BadNodeSpoilsList) && !self.state.unreadable.is_empty() {
             return;
         }
-        let ViewState { known, unreadable, is_loaded, is_stale, .. } = &self.state;
-        let all: BTreeMap<_, _> =
-            known.iter().map(|(name, known)| (Arc::clone(name), known.candidate.clone())).collect();
-        let is_available = |known: &&KnownInstance<P>| known.passes && known.candidate.instance.enabled;
-        let available: Vec<_> =
-            known.values().filter(is_available).map(|known| known.candidate.clone()).collect();
-        let (is_loaded, is_stale) = (*is_loaded, *is_stale);
-        self.gauges.show(available.len(), is_stale);
-        tell_changes(&self.client, &self.service, &self.shown.borrow(), &all, available.len());
-        let shown = Instances { all, available, unreadable: unreadable.clone(), is_loaded, is_stale };
-        let shown = Arc::new(shown);
-        self.shown.send_replace(Arc::clone(&shown));
-        self.followers.tell(&self.service, &shown);
+        let ViewState { all, available, unreadable, is_loaded, is_stale, .. } = &self.state;
+        let shown = Arc::new(Instances {
+            all: all.clone(),
+            available: available.clone(),
+            unreadable: unreadable.clone(),
+            is_loaded: *is_loaded,
+            is_stale: *is_stale,
+        });
+        self.gauges.show(shown.len(), shown.is_stale);
+        let before = self.shown.send_replace(Arc::clone(&shown));
+        tell_changes(&self.client, &self.service, &before, &shown);
+        self.followers.tell(&self.service, &before, &shown);
+    }
+}
+
+impl<P> ViewState<P> {
+    /// Takes in a node with the data that it had.
+    fn is_written(&mut self, name: Arc<str>, node: Arc<Node>) {
+        for map in [&mut self.all, &mut self.available] {
+            if let Some(known) = map.get(&name).cloned() {
+                map.insert(&name, Candidate { mzxid: node.stat.mzxid, ..known });
+            }
+        }
+        self.nodes.insert(name, node);
+    }
+
+    fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>, passes: bool) {
+        let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
+        // Work in flight at the same place goes on to count.
+        let load = match self.all.get(&name) {
+            Some(known) if place(&known.instance) == place(&instance) => Arc::clone(&known.load),
+            _ => Arc::<Load>::default(),
+        };
+        let is_available = passes && instance.enabled;
+        let candidate =
+            Candidate { key: Arc::clone(&name), instance: Arc::new(instance), mzxid: node.stat.mzxid, load };
+        let available = match is_available {
+            true => self.available.insert(&name, candidate.clone()),
+            false => self.available.remove(&name),
+        };
+        let known = self.all.insert(&name, candidate);
+        self.nodes.insert(name, node);
+        // Once all maps agree: the drop of an instance may be code of the user's, and panic.
+        drop((available, known));
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.nodes.remove(name);
+        // As above.
+        drop((self.available.remove(name), self.all.remove(name)));
     }
 }
 
 /// Logs in one line which instances came and are gone, and how many may be picked.
-fn tell_changes<P>(
-    client: &str,
-    service: &str,
-    before: &Instances<P>,
-    now: &BTreeMap<Arc<str>, Candidate<P>>,
-    available: usize,
-) {
-    let (came, gone) = (missing(now, &before.all), missing(&before.all, now));
-    if came.is_some() || gone.is_some() || available != before.available.len() {
+fn tell_changes<P>(client: &str, service: &str, before: &Instances<P>, now: &Instances<P>) {
+    let (mut came, mut gone) = (Named::default(), Named::default());
+    let is_same = |_: &Candidate<P>, _: &Candidate<P>| true;
+    before.all.differences(&now.all, is_same, |id, before, _| match before {
+        Some(_) => gone.add(id),
+        None => came.add(id),
+    });
+    let available = now.len();
+    if came.count + gone.count > 0 || available != before.len() {
+        let (came, gone) = (came.words(), gone.words());
         tracing::info!(client, service, came, gone, available, "instances changed");
     }
 }
 
-/// The first few ids of `these` that `those` lack; `None` when there are none.
-fn missing<P>(these: &BTreeMap<Arc<str>, P>, those: &BTreeMap<Arc<str>, P>) -> Option<String> {
-    const NAMED: usize = 3;
-    let missing: Vec<&str> = these.keys().filter(|id| !those.contains_key(*id)).map(|id| &**id).collect();
-    let named = missing.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    match missing.len() {
-        0 => None,
-        more if more > NAMED => Some(format!("{named} and {} more", more - NAMED)),
-        _ => Some(named),
+/// A number of ids, the first few of which are named.
+#[derive(Default)]
+struct Named {
+    first: Vec<Arc<str>>,
+    count: usize,
+}
+
+impl Named {
+    const MOST: usize = 3;
+
+    fn add(&mut self, id: &Arc<str>) {
+        self.count += 1;
+        if self.first.len() < Self::MOST {
+            self.first.push(Arc::clone(id));
+        }
+    }
+
+    /// The ids in a few words; `None` when there are none.
+    fn words(&self) -> Option<String> {
+        let named = self.first.join(", ");
+        match self.count {
+            0 => None,
+            more if more > Self::MOST => Some(format!("{named} and {} more", more - Self::MOST)),
+            _ => Some(named),
+        }
     }
 }

@@ -98,8 +98,9 @@ impl<P> Service<P> {
     /// `NoInstance` when there is none.
     pub fn pick_where(&self, filter: impl Fn(&Instance<P>) -> bool) -> Result<Picked<P>, PickError> {
         let instances = self.instances();
-        let candidates = instances.available.iter().filter(|candidate| filter(&candidate.instance));
-        let candidates: Vec<_> = candidates.cloned().collect();
+        let candidates = instances.available.iter().map(|(_, candidate)| candidate);
+        let candidates: Vec<_> =
+            candidates.filter(|candidate| filter(&candidate.instance)).cloned().collect();
         self.0.balance.pick_some(&candidates).ok_or_else(|| self.no_instance())
     }
 
@@ -107,8 +108,8 @@ impl<P> Service<P> {
     #[cfg(feature = "tower")]
     pub(crate) fn pick_unless(&self, is_left_out: impl Fn(&Arc<str>) -> bool) -> Option<Picked<P>> {
         let instances = self.instances();
-        let candidates = instances.available.iter().filter(|candidate| !is_left_out(&candidate.key));
-        let candidates: Vec<_> = candidates.cloned().collect();
+        let candidates = instances.available.iter().filter(|(key, _)| !is_left_out(key));
+        let candidates: Vec<_> = candidates.map(|(_, candidate)| candidate.clone()).collect();
         self.0.balance.pick_some(&candidates)
     }
 
@@ -117,7 +118,7 @@ impl<P> Service<P> {
     #[cfg(feature = "tower")]
     pub(crate) async fn until_some(&self, passes: impl Fn(&Arc<str>) -> bool) -> Option<()> {
         let mut shown = self.0.followed.shown.clone();
-        let is_there = |shown: &Arc<Instances<P>>| shown.available.iter().any(|one| passes(&one.key));
+        let is_there = |shown: &Arc<Instances<P>>| shown.available.iter().any(|(key, _)| passes(key));
         shown.wait_for(is_there).await.is_ok().then_some(())
     }
 

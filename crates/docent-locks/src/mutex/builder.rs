@@ -1,25 +1,76 @@
-use super::Mutex;
+use super::cohort::Cohort;
+use super::{FenceKind, Mutex};
 use docent_core::recipe::{Line, debug_handle};
-use docent_core::{Client, Error, Role};
+use docent_core::{Client, Error, Fence, Role, TurnFence};
 use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Text before the number in a contender's name, as in Curator's `InterProcessMutex`.
 const MARKER: &str = "lock-";
 
+/// Time for which a shared ticket is passed on by default.
+const SHARE_FOR: Duration = Duration::from_secs(1);
+
 /// Settings of a [`Mutex`].
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
-pub struct MutexBuilder {
+pub struct MutexBuilder<F = Fence> {
     client: Client,
     path: String,
     neighbours: Vec<String>,
+    sharing: Option<Sharing>,
+    fence: PhantomData<fn() -> F>,
+}
+
+/// Bounds within which tasks of a process share a ticket.
+#[derive(Debug, Clone, Copy)]
+struct Sharing {
+    limit: u32,
+    time: Duration,
 }
 
 impl MutexBuilder {
     pub(crate) fn new(client: &Client, path: &str) -> Self {
-        Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
+        let (client, path) = (client.clone(), path.to_owned());
+        Self { client, path, neighbours: Vec::new(), sharing: None, fence: PhantomData }
     }
 
+    /// Lets tasks of this process share tickets: when one releases the lock the next one, in the order in
+    /// which they came, has it at once, without a request. After `limit` times, 1 at least, or a
+    /// [time](MutexBuilder::share_for), the ticket is given up, and those who still wait take another at the
+    /// end of the line, so that other processes have their turns. Default off.
+    ///
+    /// All values of [`Mutex`] share that are of one client, at one path, with the same settings; a clone of
+    /// the client with a timeout of its own, or bound to a session, counts as another client. They take part
+    /// in the line with others as any contender does. A task that waits behind another has no node: it
+    /// does not show among the [participants](Mutex::participants).
+    ///
+    /// A ticket is not passed on, but given up, also when it is lost or [revoked](Mutex::revoke), when the
+    /// client is shut down, and when a write of a guard's [transaction](crate::MutexGuard::transaction) may
+    /// still be applied, because its reply was lost or it was not waited for.
+    ///
+    /// The guards have a [`TurnFence`]: a number of 64 bits cannot tell them apart. An owner that holds such
+    /// a guard is refused with [`WouldDeadlock`](crate::AcquireError::WouldDeadlock) by a mutex of the same
+    /// path that does not share.
+    pub fn share_in_process(self, limit: u32) -> MutexBuilder<TurnFence> {
+        let Self { client, path, neighbours, .. } = self;
+        let sharing = Some(Sharing { limit, time: SHARE_FOR });
+        MutexBuilder { client, path, neighbours, sharing, fence: PhantomData }
+    }
+}
+
+impl MutexBuilder<TurnFence> {
+    /// Longest time from the first turn with a ticket to the beginning of its last one. Default 1 s. A turn
+    /// itself lasts as long as its guard.
+    pub fn share_for(mut self, time: Duration) -> Self {
+        self.sharing = self.sharing.map(|sharing| Sharing { time, ..sharing });
+        self
+    }
+}
+
+impl<F: FenceKind> MutexBuilder<F> {
     /// Waits for contenders of another kind, too: nodes whose names end with `marker` and ten digits, as
     /// `__lock__` for kazoo's `Lock`. May be called for several kinds. Default none, but those of Curator's
     /// and go-zookeeper's locks, which have our marker.
@@ -34,19 +85,33 @@ impl MutexBuilder {
     /// The mutex.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or
-    /// counts already.
-    pub fn build(self) -> Result<Mutex, Error> {
+    /// `InvalidInput` when the path breaks a rule, a marker is empty, contains '/', ends with a digit or
+    /// counts already, or tasks are to share a ticket 0 times.
+    pub fn build(self) -> Result<Mutex<F>, Error> {
         let line = Line::new(&self.client, &self.path, "mutex", MARKER)?;
+        let settings = format!("{:?} {:?}", self.sharing, self.neighbours);
         let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
-        Ok(Mutex { line: self.neighbours.into_iter().try_fold(line, with)? })
+        let line = self.neighbours.into_iter().try_fold(line, with)?;
+        let cohort = self.sharing.map(|sharing| cohort(&line, sharing, &settings)).transpose()?;
+        Ok(Mutex { line, cohort, fence: PhantomData })
     }
 }
 
-impl fmt::Debug for MutexBuilder {
+/// Those who share tickets of this line with these settings.
+fn cohort(line: &Line, sharing: Sharing, settings: &str) -> Result<Arc<Cohort>, Error> {
+    let Sharing { limit, time } = sharing;
+    if limit == 0 {
+        let rule = "the limit 0 of a ticket that is shared must be at least 1";
+        return Err(Error::invalid_input("mutex", rule).at(line.path()));
+    }
+    Ok(line.common(settings, || Cohort::new(limit, time)))
+}
+
+impl<F> fmt::Debug for MutexBuilder<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_handle(f, "MutexBuilder", &self.path, &self.client)
             .field("neighbours", &self.neighbours)
+            .field("sharing", &self.sharing)
             .finish_non_exhaustive()
     }
 }

@@ -1,3 +1,5 @@
+use super::FenceKind;
+use crate::AcquireError;
 use crate::acquire::{reentered, release};
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Transaction};
@@ -14,19 +16,28 @@ use tokio_util::sync::CancellationToken;
 /// is cancelled. Unless somebody ends the session or deletes the node from outside, that is before anybody
 /// else can acquire the lock.
 ///
+/// Where tasks [share tickets](crate::MutexBuilder::share_in_process) it is one turn with a ticket: what is
+/// said of the lock's node is true of all turns with it, and the guard is over at its own end.
+///
 /// # On drop
 /// The last guard's drop releases the lock in the background: the delete is submitted at once, and tried
 /// until it is done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when
-/// it is done.
+/// it is done. Of a shared ticket it is the beginning of the next task's turn instead, if there is to be one.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
-pub struct MutexGuard {
+pub struct MutexGuard<F = Fence> {
     hold: Arc<Hold>,
+    fence: F,
 }
 
-impl MutexGuard {
-    pub(crate) fn new(hold: Arc<Hold>) -> Self {
-        Self { hold }
+impl<F: FenceKind> MutexGuard<F> {
+    /// A guard of what an owner has.
+    ///
+    /// # Errors
+    /// `WouldDeadlock` when the hold has no such fence: it is a turn with a ticket that is shared.
+    pub(crate) fn new(hold: Arc<Hold>) -> Result<Self, AcquireError> {
+        let fence = F::of(&hold).ok_or(AcquireError::WouldDeadlock)?;
+        Ok(Self { hold, fence })
     }
 
     pub(crate) fn into_hold(self) -> Arc<Hold> {
@@ -35,8 +46,8 @@ impl MutexGuard {
 
     /// The fencing token: higher than the fence of every earlier holder of this path. The same for all guards
     /// of a hold.
-    pub fn fence(&self) -> Fence {
-        self.hold.fence()
+    pub fn fence(&self) -> F {
+        self.fence
     }
 
     /// True when the servers were found to be restored from an older copy since the client was built: then
@@ -87,7 +98,7 @@ impl MutexGuard {
     ///
     /// # Cancel safety
     /// As cancel safe as `future`.
-    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+    pub async fn run<W: Future>(&self, future: W) -> Result<W::Output, Lost> {
         self.hold.run(future).await
     }
 
@@ -113,10 +124,11 @@ impl MutexGuard {
     /// # Errors
     /// [`Lost`] when the lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
-        Ok(Self::new(reentered(Arc::clone(&self.hold))?))
+        Ok(Self { hold: reentered(Arc::clone(&self.hold))?, fence: self.fence })
     }
 
-    /// Gives up this guard. The last guard of a hold waits until the lock's node is deleted.
+    /// Gives up this guard. The last guard of a hold waits until the lock's node is deleted; with a shared
+    /// ticket only where no other task has its turn now.
     ///
     /// # Errors
     /// `Lost` when the lock had been lost before. `Timeout` when no server could be reached in time, `Closed`
@@ -130,7 +142,7 @@ impl MutexGuard {
     }
 }
 
-impl AsHold for MutexGuard {
+impl<F: FenceKind> AsHold for MutexGuard<F> {
     fn as_hold(&self) -> HoldRef<'_> {
         HoldRef::One(&self.hold)
     }

@@ -1,10 +1,12 @@
-use super::MutexBuilder;
-use crate::acquire::{enter, try_enter, with_timeout};
+use super::{Cohort, FenceKind, MutexBuilder};
+use crate::acquire::{LockSide, enter, try_enter, with_timeout};
 use crate::{AcquireError, MutexGuard, Owner};
 use docent_core::recipe::{Line, debug_handle};
-use docent_core::{Client, Error, Participant};
+use docent_core::{Client, Error, Fence, Participant};
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A fair lock across processes, reentrant by [`Owner`].
@@ -20,7 +22,7 @@ use std::time::Duration;
 ///   lock away, unless its process was paused; then it knows at its next look, and the fence keeps a resource
 ///   safe.
 /// - First come, first served: in the order in which the servers numbered the tickets.
-/// - A release wakes one waiter.
+/// - A release wakes two waiters: the next one, and the one behind it, which looks ahead.
 ///
 /// # Assumptions
 /// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
@@ -29,6 +31,13 @@ use std::time::Duration;
 /// - *Link down:* a holder keeps the lock until its lease runs out; a waiter keeps its place.
 /// - *Session over:* a holder's guard is lost; a waiter takes a new ticket at the end of the line.
 /// - *Drop or cancel:* the ticket or lock is deleted in the background, whatever had been sent.
+///
+/// # Tasks of one process
+/// Tasks that contend for a mutex are contenders like any others: each release costs the next one a trip.
+/// Where many do, they [share tickets](MutexBuilder::share_in_process): then the type is `Mutex<TurnFence>`.
+/// The tasks have their turns in the order in which they came, and a task that leaves at the moment at which
+/// it gets its turn passes it on. When the ticket is lost, so is the guard that has it, and the others take a
+/// new one at once.
 ///
 /// # Caveats
 /// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock
@@ -40,8 +49,11 @@ use std::time::Duration;
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for
 /// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
 #[derive(Clone)]
-pub struct Mutex {
+pub struct Mutex<F = Fence> {
     pub(crate) line: Line,
+    /// Tasks of the process that share tickets, if they do.
+    pub(super) cohort: Option<Arc<Cohort>>,
+    pub(super) fence: PhantomData<fn() -> F>,
 }
 
 impl Mutex {
@@ -57,6 +69,17 @@ impl Mutex {
     /// Prepares a mutex with settings of its own.
     pub fn builder(client: &Client, path: &str) -> MutexBuilder {
         MutexBuilder::new(client, path)
+    }
+
+    /// The mutex of this line.
+    pub(crate) fn of(line: Line) -> Self {
+        Self { line, cohort: None, fence: PhantomData }
+    }
+}
+
+impl<F: FenceKind> Mutex<F> {
+    fn side(&self) -> LockSide {
+        LockSide::shared_in(self.cohort.as_ref(), &self.line)
     }
 
     /// The path, as it was given.
@@ -78,7 +101,7 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
-    pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+    pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
         self.acquire_as(&Owner::current().unwrap_or_default())
     }
 
@@ -92,23 +115,24 @@ impl Mutex {
     pub fn acquire_as(
         &self,
         owner: &Owner,
-    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        let acquire = enter(owner.clone(), self.line.clone().into());
-        async move { acquire.await.map(MutexGuard::new) }
+    ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
+        let acquire = enter(owner.clone(), self.side());
+        async move { MutexGuard::new(acquire.await?) }
     }
 
     /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock
     /// is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it, be it a task that shares tickets
+    /// with this one, for which nothing is asked but who holds it; `Timeout` when it took longer
     /// than the operation timeout in all; else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
-        let acquire = try_enter(Owner::current().unwrap_or_default(), self.line.clone().into());
-        async move { acquire.await.map(MutexGuard::new) }
+    pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
+        let acquire = try_enter(Owner::current().unwrap_or_default(), self.side());
+        async move { MutexGuard::new(acquire.await?) }
     }
 
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
@@ -122,7 +146,7 @@ impl Mutex {
     pub fn acquire_timeout(
         &self,
         timeout: Duration,
-    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+    ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
         with_timeout(timeout, self.line.clone(), self.acquire())
     }
 
@@ -133,7 +157,7 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
+    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<F> {
         let line = self.line.clone();
         async move { line.participants().await }
     }
@@ -149,7 +173,7 @@ impl Mutex {
     pub fn revoke(
         &self,
         participant: &Participant,
-    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<F> {
         let (line, participant) = (self.line.clone(), participant.clone());
         async move { line.revoke(&participant).await }
     }
@@ -162,14 +186,14 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<F> {
         let line = self.line.clone();
         async move { line.reset().await }
     }
 }
 
-impl fmt::Debug for Mutex {
+impl<F> fmt::Debug for Mutex<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug_handle(f, "Mutex", self.path(), self.line.client()).finish_non_exhaustive()
+        debug_handle(f, "Mutex", self.line.path(), self.line.client()).finish_non_exhaustive()
     }
 }

@@ -143,7 +143,7 @@ impl Partitioner {
         }
         let lock = |item: &String| {
             let line = Line::new(&self.client, &lock_path(&self.path, item)?, "partition", MARKER)?;
-            Ok::<_, Error>(Mutex { line })
+            Ok::<_, Error>(Mutex::of(line))
         };
         let locks = MultiLock::new(items.iter().map(lock).collect::<Result<Vec<_>, _>>()?)?;
         // Not as the ambient owner: a share of that would be re-entered.

@@ -32,8 +32,9 @@ pub(super) const LEASE: &str = "lease-";
 /// - First come, first served, also for a client that wants many: permits that come free are kept for the
 ///   first in the line.
 /// - Several permits are acquired together or not at all.
-/// - A release wakes one waiter: only the waiter that has the turn watches the permits. A client that crashes
-///   blocks nobody for longer than its session.
+/// - A release wakes one waiter: only the waiter that has the turn watches the permits. A turn that ends
+///   wakes the next one, and the one behind it, which looks ahead. A client that crashes blocks nobody for
+///   longer than its session.
 /// - A permit that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s guard
 ///   does.
 ///

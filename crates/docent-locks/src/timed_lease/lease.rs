@@ -181,7 +181,7 @@ impl TimedLease {
 
     /// The lock under which the lease at `path` is looked at and changed. Released by its drop.
     async fn lock(&self, path: &str) -> Result<MutexGuard, AcquireError> {
-        let mutex = Mutex { line: Line::new(&self.client, path, "lease", MARKER)?.for_operation("obtain") };
+        let mutex = Mutex::of(Line::new(&self.client, path, "lease", MARKER)?.for_operation("obtain"));
         // Not as the ambient owner, which may hold a lock of this path.
         let acquire = mutex.acquire_as(&Owner::default());
         Box::pin(recipe::in_time(&self.client, "obtain", path, acquire)).await

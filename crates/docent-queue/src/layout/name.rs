@@ -19,6 +19,12 @@ pub(crate) struct ItemName {
     pub(crate) number: i32,
 }
 
+impl AsRef<str> for ItemName {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
 impl ItemName {
     /// The name of an item; `None` for names of others.
     pub(crate) fn parse(text: String, prefix: &str) -> Option<Self> {

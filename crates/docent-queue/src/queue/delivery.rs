@@ -237,11 +237,13 @@ impl<T> Delivery<T> {
 
     /// As [`ack`](Self::ack), and applies `transaction` in the same step, after the item was deleted: all of
     /// it or nothing. Effects in ZooKeeper happen exactly once for each item this way. Prepare it with
-    /// [`Client::transaction`](docent_core::Client::transaction).
+    /// [`Client::transaction`](docent_core::Client::transaction), or with the transaction of a guard of the
+    /// same client: then all is done only while that is held, too.
     ///
     /// # Errors
     /// As [`ack`](Self::ack), and the error of the operation that failed, with its path: then nothing was
-    /// applied, and the item is back in its place. `InvalidInput` for a transaction of another client.
+    /// applied, and the item is back in its place. So it is with [`AckError::Lost`] when the guard of the
+    /// transaction does not hold any more. `InvalidInput` for a transaction of another client.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been applied. If it was not, the item goes back to its

@@ -7,6 +7,7 @@ mod claimed_item;
 mod desk;
 mod folder;
 mod items;
+mod last_listing;
 mod offer;
 mod room;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
@@ -18,6 +19,7 @@ pub(crate) use claimed_item::ClaimedItem;
 pub(crate) use desk::{Demand, Desk, Leftover, Taker};
 pub(crate) use folder::{ensure_folder, ensure_known_folder};
 pub(crate) use items::{Items, Listing, Place, children_ever};
+pub(crate) use last_listing::LastListing;
 pub(crate) use offer::Offer;
 use room::Room;
 pub(crate) use store::{Limits, Store};

@@ -10,7 +10,7 @@ use docent::client::{
     Options, ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport,
     StateWatcher,
 };
-use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run};
+use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run, TurnFence};
 use docent::node::CreatedOrSet;
 use docent::node::DeleteAllError;
 use docent::node::{
@@ -18,8 +18,9 @@ use docent::node::{
 };
 use docent::recipe::{
     Ahead, CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode,
-    KeptNodeBuilder, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series,
-    Stage, SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
+    KeptNodeBuilder, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Relay, Role,
+    Series, SharedMap, SharedMapIter, SharedNode, Stage, SyncStream, Ticket, TicketBatch, VersionedNode,
+    ViewLag, WaitError,
 };
 use docent::server::{
     Builder, EndCause, Follower, FollowerBuilder, KeepError, KeepFault, Limits, Link, Listening, NodeInfo,
@@ -36,10 +37,10 @@ rows! { shared:
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
     Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind,
     RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
-    Fence, LostReason,
+    Fence, LostReason, TurnFence, Relay,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
     CreatedOrSet, KeptNodeBuilder, ViewLag, Ahead, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
-    Participant, Role, Series, VersionedNode,
+    Participant, Role, Series, SharedMap<Node>, SharedMapIter<'static, Node>, SharedNode, VersionedNode,
     Builder, FollowerBuilder<'static>, EndCause, Limits, Link, NodeInfo, SessionInfo, Entry,
     TransactionKind,
     BootClock, ClockCheck, Timestamp, TokioClock,

@@ -8,6 +8,7 @@ use docent::config::{
 };
 use docent::discovery::{Instance, Member, Membership, Registration, Registry, Service};
 use docent::election::{Election, Leadership};
+use docent::guard::TurnFence;
 use docent::locks::{
     Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Partitioner, Permit,
     ReadGuard, RwLock, Semaphore, Share, SharedLimit, TimedLease, WriteGuard,
@@ -20,6 +21,13 @@ use std::future::{pending, ready};
 use std::time::Duration;
 
 const T: Duration = Duration::from_secs(1);
+
+fn of_a_shared_mutex(mutex: &Mutex<TurnFence>, owner: &Owner) {
+    free(mutex.acquire());
+    free(mutex.acquire_as(owner));
+    free(mutex.try_acquire());
+    free(mutex.acquire_timeout(T));
+}
 
 fn of_locks(mutex: &Mutex, lock: &RwLock, semaphore: &Semaphore, owner: &Owner, participant: &Participant) {
     free(mutex.acquire());
@@ -95,6 +103,7 @@ macro_rules! guards {
 
 guards! {
     of_a_mutex_guard(MutexGuard) { release revoked }
+    of_a_guard_of_a_turn(MutexGuard<TurnFence>) { release revoked }
     of_a_read_guard(ReadGuard) { release revoked }
     of_a_write_guard(WriteGuard) { release revoked downgrade }
     of_a_permit(Permit) { release revoked }
@@ -300,9 +309,10 @@ fn of_a_client(client: &Client, acl: Vec<Acl>, [one, other]: [Transaction; 2]) {
 
 #[test]
 fn the_rows_are_functions_that_nobody_needs_to_call() {
-    let _ = (of_locks, of_several, of_elections, of_discovery, of_own_nodes);
+    let _ = (of_locks, of_a_shared_mutex, of_several, of_elections, of_discovery, of_own_nodes);
     let _ =
         (of_configuration, of_typed_nodes, of_shared_values, of_counters, of_streams, of_caches, of_a_client);
     let _ = (of_a_mutex_guard, of_a_read_guard, of_a_write_guard, of_a_permit, of_a_multi_guard);
+    let _ = of_a_guard_of_a_turn;
     let _ = (of_a_leader, of_a_leadership, of_queues, of_a_delivery, of_a_group);
 }

@@ -16,6 +16,7 @@ use docent::discovery::{
     Unreadable, UriPart, UriSpec,
 };
 use docent::election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership};
+use docent::guard::TurnFence;
 use docent::locks::{
     AcquireError, AnyLock, Barrier, BarrierError, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex,
     MutexBuilder, MutexGuard, NotAcquired, Obtained, Owner, Partitioner, PartitionerBuilder, Permit,
@@ -25,7 +26,8 @@ use docent::locks::{
 use std::future::Ready;
 
 rows! { shared:
-    AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, NotAcquired, Owner, RwLock, RwLockBuilder, Semaphore,
+    AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, Mutex<TurnFence>, MutexBuilder<TurnFence>, NotAcquired, Owner, RwLock,
+    RwLockBuilder, Semaphore,
     SemaphoreBuilder, SharedLimit, PartitionerBuilder, ShareEnd, TimedLease, Obtained,
     Election, ElectionBuilder, ElectionLayout, Leader,
     Instance<u32>, Instances<u32>, MemberChange, Members, Membership, OutlierPolicy, Peer, PickPolicy,
@@ -43,7 +45,7 @@ rows! { stream:
 rows! { error: AcquireError, BarrierError, PickError, CodecError, CounterError, NodeError, PublishError, SubscribeError }
 
 unique! {
-    Entered, MultiGuard, MutexGuard, Partitioner, Permit, Share, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,
+    Entered, MultiGuard, MutexGuard, MutexGuard<TurnFence>, Partitioner, Permit, Share, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,
     Registration,
 }
 

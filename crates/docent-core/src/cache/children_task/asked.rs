@@ -22,11 +22,13 @@ pub(super) enum Ask {
     Folder,
     One(Arc<str>),
     Several(Vec<Arc<str>>),
+    /// Sets watches and reads nothing.
+    Watch(Vec<Arc<str>>),
 }
 
 impl Ask {
     fn weight(&self) -> usize {
-        if matches!(self, Self::Several(_)) { HEAVY } else { 1 }
+        if matches!(self, Self::Several(_) | Self::Watch(_)) { HEAVY } else { 1 }
     }
 }
 

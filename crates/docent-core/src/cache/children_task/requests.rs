@@ -6,7 +6,7 @@ use super::asked::{Ask, Asked};
 use super::{ChildrenTask, Listing};
 use crate::error::Error;
 use crate::node::Node;
-use crate::session::{Cause, Lane, Outcome, Reply, Watch};
+use crate::session::{Cause, Lane, Outcome, Reply, Watch, watch_requests};
 use crate::watch::{LONGEST_PAUSE, patience};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
@@ -23,7 +23,8 @@ impl ChildrenTask {
         }
         if self.listing == Listing::Wanted {
             self.listing = Listing::Asked { again: false };
-            self.send(Ask::List, Request::GetChildren2 { path: self.full.clone(), watch: true });
+            let watch = self.persistent.is_none();
+            self.send(Ask::List, Request::GetChildren2 { path: self.full.clone(), watch });
         }
         let most = if self.shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { self.batch };
         while self.asked.has_room()
@@ -39,6 +40,31 @@ impl ChildrenTask {
                     let request = Request::MultiRead(names.iter().map(read).collect());
                     self.send(Ask::Several(names), request);
                 }
+                Read::Watch { names, since } => self.watch(names, since),
+            }
+        }
+    }
+
+    /// Asks for watches on children that are known as of `since`.
+    fn watch(&mut self, names: Vec<Arc<str>>, since: i64) {
+        let paths: Vec<_> = names.iter().map(|name| self.child_path(name)).collect();
+        let mut names = names.into_iter();
+        for request in watch_requests(since, paths, self.shared.config.max_request) {
+            let Request::SetWatches(watches) = &request else { continue };
+            let names = names.by_ref().take(watches.data.len()).collect();
+            self.send(Ask::Watch(names), request);
+        }
+    }
+
+    /// Takes the watches of children, some of which may have fired already.
+    fn watched(&mut self, names: &[Arc<str>], watches: Vec<Watch>) {
+        if watches.len() != names.len() {
+            return names.iter().for_each(|name| self.work.unwatched(name));
+        }
+        for (name, watch) in names.iter().zip(watches) {
+            if self.work.is_current(name) && self.work.armed(name) {
+                let name = Arc::clone(name);
+                self.watches.push(watch.map(move |fired| (name, fired)).boxed());
             }
         }
     }
@@ -76,11 +102,13 @@ impl ChildrenTask {
     }
 
     pub(super) fn answered(&mut self, ask: Ask, outcome: Outcome) {
-        let Reply { result, watch, .. } = match outcome.answer() {
+        let Reply { result, watch, watches, zxid } = match outcome.answer() {
             Ok(reply) => reply,
             Err(cause) => return self.unanswered(ask, cause),
         };
+        self.work.as_of(zxid);
         match ask {
+            Ask::Watch(names) => self.watched(&names, watches),
             Ask::List => self.listed(result, watch),
             Ask::Folder => self.folder_missing(&result, watch),
             Ask::One(name) => self.one(&name, result, watch),
@@ -102,6 +130,7 @@ impl ChildrenTask {
                     Ask::List | Ask::Folder => return self.failed(error),
                     Ask::One(name) => return self.mark_unreadable(name, error),
                     Ask::Several(_) => self.smaller_batches(),
+                    Ask::Watch(_) => {}
                 }
                 self.pause();
             }
@@ -120,7 +149,9 @@ impl ChildrenTask {
         match ask {
             Ask::List | Ask::Folder => self.listing = Listing::Wanted,
             Ask::One(name) => self.work.unanswered(&name),
-            Ask::Several(names) => names.iter().for_each(|name| self.work.unanswered(name)),
+            Ask::Several(names) | Ask::Watch(names) => {
+                names.iter().for_each(|name| self.work.unanswered(name));
+            }
         }
     }
 
@@ -144,7 +175,7 @@ impl ChildrenTask {
         self.folder = folder;
         let gone = self.work.listed(names);
         self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
-        if folder.is_none() {
+        if folder.is_none() && self.persistent.is_none() {
             self.listing = Listing::Asked { again: false };
             self.ask_for_folder();
         }
@@ -172,6 +203,8 @@ impl ChildrenTask {
         let error = error.at(&self.path);
         tracing::debug!(path = self.path, %error, "cannot list children");
         self.listing = Listing::Refused;
+        self.syncing = false;
+        self.work.give_up_sync();
         self.store.failed(&error);
         self.alarms.sync = Some(Instant::now() + self.patience.next().unwrap_or(LONGEST_PAUSE));
     }
@@ -183,6 +216,10 @@ impl ChildrenTask {
             let name = Arc::clone(name);
             self.watches.push(watch.map(move |fired| (name, fired)).boxed());
         }
+        self.one_read(name, result);
+    }
+
+    fn one_read(&mut self, name: &Arc<str>, result: Result<Response, Code>) {
         match result {
             Ok(Response::Data { data, stat }) => self.read(name, data.as_ref(), stat),
             Ok(_) => self.cannot_read(name, Code::MARSHALLING_ERROR),
@@ -214,7 +251,7 @@ impl ChildrenTask {
     }
 
     fn read(&mut self, name: &Arc<str>, data: Option<&Bytes>, stat: Stat) {
-        if self.work.read(name, (stat.czxid, stat.mzxid)) {
+        if self.work.is_current(name) && self.work.read(name, (stat.czxid, stat.mzxid)) {
             // A copy: a part of a reply would keep all of it in memory.
             let data = data.map_or_else(Bytes::new, |data| Bytes::copy_from_slice(data));
             let node = Arc::new(Node { data, stat: stat.into() });
@@ -223,6 +260,9 @@ impl ChildrenTask {
     }
 
     fn cannot_read(&mut self, name: &Arc<str>, code: Code) {
+        if !self.work.is_current(name) {
+            return;
+        }
         if code == Code::NO_NODE {
             if self.work.gone(name) {
                 self.events.push(ChildrenEvent::Delete(Arc::clone(name)));

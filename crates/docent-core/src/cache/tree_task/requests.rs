@@ -70,6 +70,9 @@ impl TreeTask {
     fn looked(&mut self, path: &Arc<str>, look: Look, reply: Reply) {
         let Reply { result, watch, .. } = reply;
         self.patience = patience();
+        if !self.nodes.is_current(path) {
+            return;
+        }
         match (look, result) {
             (Look::Data, Ok(Response::Data { data, stat })) => {
                 self.keep(path, look, watch);
@@ -117,7 +120,7 @@ impl TreeTask {
     fn gone(&mut self, path: &Arc<str>, look: Look) {
         let gone = self.nodes.gone(path, look);
         self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
-        if *path == self.root {
+        if *path == self.root && self.persistent.is_none() {
             let full = self.shared.namespace.join(path);
             self.send(Ask::Root, Request::Exists { path: full, watch: true });
         }

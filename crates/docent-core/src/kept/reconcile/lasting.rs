@@ -1,10 +1,10 @@
 //! Nodes that belong to no session.
 
+use super::super::armed::Armed;
 use super::super::touch;
 use super::super::trouble::Trouble;
 use super::{Found, Reconciler};
 use crate::guard::SessionGeneration;
-use crate::session::Watch;
 use bytes::Bytes;
 use docent_proto::Stat;
 use std::sync::Arc;
@@ -17,13 +17,12 @@ impl Reconciler {
         &mut self,
         generation: &Arc<SessionGeneration>,
         wanted: &Bytes,
-        found: Option<Bytes>,
         stat: Stat,
-        watch: Box<Watch>,
+        armed: Armed,
     ) -> Result<Found, Trouble> {
-        if found.unwrap_or_default() == *wanted {
+        if armed.data() == wanted {
             self.contest.seen(&stat, true);
-            return Ok(Found::AsWanted(watch));
+            return Ok(Found::AsWanted(armed));
         }
         if self.contest.seen(&stat, false) && *self.progress.fulfilled.borrow() >= self.wanted.borrow().number
         {

@@ -175,6 +175,11 @@ impl Dialer {
         }
     }
 
+    /// Address of the last connection.
+    pub(crate) fn server(&self) -> Option<SocketAddr> {
+        self.current.as_ref().map(|(_, address)| *address)
+    }
+
     /// News of the client's own link.
     pub(crate) fn news(&self) -> &LinkNews {
         &self.ensemble.news

@@ -43,13 +43,7 @@ pub(in crate::session) async fn newest_transaction(
     credentials: &[Credentials],
 ) -> io::Result<i64> {
     let mut side_link = SideLink::new(io);
-    let connect = ConnectRequest {
-        last_zxid_seen: 0,
-        timeout_ms: i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX),
-        session_id: 0,
-        password: vec![0; 16].into(),
-        read_only: Some(false),
-    };
+    let connect = ConnectRequest::new_session(i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
     // A server that lags behind its leader is no restored one.
     let sync = Request::Sync { path: "/".to_owned() };
     side_link.connect_and_ask(&connect, credentials.iter().map(Credentials::request), &sync).await?;

@@ -148,6 +148,8 @@ impl Driver {
     async fn serve(&mut self, io: Box<dyn Io>) -> Served {
         let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
         let news = self.dialer.news().clone();
+        let (server, now) = (self.dialer.server(), self.shared.clock.now());
+        self.shared.lock().dialled(server, now);
         let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
         let mut removed = PollOnWake::new(self.dialer.removed());
         loop {
@@ -262,10 +264,11 @@ impl<'a> ServedLink<'a> {
                 self.tell_standstill(news);
             }
             if (received || asked || due.is_some())
-                && let Some(news) = self.advance(now, received, due.is_some())?
+                && let Some(found) = self.advance(now, received, due.is_some())?
             {
-                return Poll::Ready(Ok(news));
+                return Poll::Ready(Ok(found));
             }
+            self.tell_refusal(received, news);
             self.poll_send(cx)?;
             asked = self.more && self.output.is_empty();
             turns -= usize::from(received);
@@ -276,6 +279,14 @@ impl<'a> ServedLink<'a> {
             if !received && !asked {
                 ready!(self.alarm.poll_by(cx, self.shared.clock.as_ref(), now, self.deadline));
             }
+        }
+    }
+
+    /// Tells that the server of the link has no persistent watches.
+    fn tell_refusal(&self, received: bool, news: &LinkNews) {
+        if received && self.shared.lock().take_refusal() {
+            let (client, server) = (news.client(), news.server());
+            tracing::info!(%client, server, "the server has no persistent watches: one-shot ones are used");
         }
     }
 

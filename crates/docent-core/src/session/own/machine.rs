@@ -6,18 +6,23 @@
 mod inbound;
 mod outbound;
 mod oversize;
+mod persistent;
 #[cfg(test)]
 mod tests;
 mod time;
 
+pub(super) use persistent::handle;
+
 #[cfg(feature = "zookeeper-client")]
 pub(in crate::session) use inbound::{proves_session, verdict};
 
+use super::persistent::{PersistentFires, PersistentWatches};
+use super::support::PersistentSupport;
 use super::watches::{Fires, WatchTable};
 use crate::session::ephemerals::Ephemerals;
 use crate::session::heard::Heard;
 use crate::session::lease::Lease;
-use crate::session::requests::{Finished, Requests, check_size};
+use crate::session::requests::{Finished, Requests, WatchRequest, check_size};
 use crate::session::{
     Cause, Credentials, Lane, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, WatchKind,
 };
@@ -63,6 +68,10 @@ pub(in crate::session) struct Machine {
     unrestored: usize,
     pings: VecDeque<Timestamp>,
     watches: WatchTable,
+    persistent: PersistentWatches,
+    support: PersistentSupport,
+    /// False while it is to be told that the server of the link refused persistent watches.
+    told_refusal: bool,
     last_zxid: i64,
     last_sent: Timestamp,
     /// Send times of the requests that the servers have heard of over this link.
@@ -116,10 +125,13 @@ struct SessionKey {
 pub(in crate::session) struct Deliveries {
     finished: Vec<Finished>,
     fires: Fires,
+    persistent: PersistentFires,
 }
 
 impl Deliveries {
     pub(in crate::session) fn deliver(&mut self) {
+        // First of all: an event that came before a reply must be there before the reply is.
+        self.persistent.deliver();
         for (done, outcome) in self.finished.drain(..) {
             // Nobody waits for a request whose future was dropped.
             let _ = done.send(outcome);
@@ -156,6 +168,9 @@ impl Machine {
             unrestored: 0,
             pings: VecDeque::new(),
             watches: WatchTable::default(),
+            persistent: PersistentWatches::default(),
+            support: PersistentSupport::default(),
+            told_refusal: true,
             last_sent: now,
             last_received: now,
             last_answered: now,
@@ -235,13 +250,22 @@ impl Machine {
     }
 
     pub(in crate::session) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) {
+        let kind = match kind {
+            WatchKind::Persistent => return self.unregister_persistent(id, path),
+            kind => kind,
+        };
         let forgotten = self.watches.unregister(id, path, kind);
+        self.remove_forsaken();
         // On a link that is down there is no watch: it just is not set again. Where a read on its way asks
-        // for one in the same table, its removal would take that away, too.
-        if forgotten && self.link != Link::Down && !self.requests.will_watch(path, kind) {
+        // for one in the same table, its removal would take that away, too, and so it would a persistent one.
+        if forgotten
+            && self.link != Link::Down
+            && !self.requests.will_watch(path, kind)
+            && !self.persistent.concerns(path)
+        {
             let kind = match kind {
                 WatchKind::Data | WatchKind::Exist => docent_proto::WatchKind::Data,
-                WatchKind::Child => docent_proto::WatchKind::Children,
+                WatchKind::Child | WatchKind::Persistent => docent_proto::WatchKind::Children,
             };
             self.requests.push(
                 Request::RemoveWatches { path: path.to_owned(), kind },
@@ -257,6 +281,7 @@ impl Machine {
             self.phase = Phase::Draining;
             self.requests.end_calls(SessionEnd::Closed, &mut self.deliveries.finished);
             self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
+            self.persistent.end(SessionEnd::Closed, &mut self.deliveries.persistent);
         }
     }
 
@@ -281,6 +306,7 @@ impl Machine {
             self.losses += 1;
             self.down_since = now;
         }
+        self.persistent_link_lost(now);
         self.link = Link::Down;
         self.to_authenticate = false;
         self.to_skip = 0;
@@ -288,12 +314,25 @@ impl Machine {
         self.pings.clear();
         self.ephemerals.link_lost();
         self.doubts = None;
+        self.unsubscribe_unanswered();
         self.requests.link_lost(&mut self.deliveries.finished);
         match self.phase {
             // The request to close may or may not have arrived; a session nobody re-attaches to ends by
             // itself.
             Phase::Closing { written } if written || self.key.is_none() => self.end(SessionEnd::Closed),
             _ => {}
+        }
+    }
+
+    /// Takes back the subscribers of watches whose request the lost link did not answer: nothing shows that
+    /// the server has set them, or told what had changed by then.
+    fn unsubscribe_unanswered(&mut self) {
+        for in_flight in &mut self.requests.in_flight {
+            let subscribers = mem::take(&mut in_flight.subscribers);
+            let paths = in_flight.watch.iter().flat_map(WatchRequest::paths);
+            for (path, (id, _)) in paths.zip(subscribers) {
+                self.watches.unregister(id, path, WatchKind::Data);
+            }
         }
     }
 
@@ -307,6 +346,7 @@ impl Machine {
         self.requests.end(end, &mut self.deliveries.finished);
         self.requests.in_flight.clear();
         self.watches.end(end, &mut self.deliveries.fires);
+        self.persistent.end(end, &mut self.deliveries.persistent);
     }
 
     pub(in crate::session) fn ended(&self) -> Option<SessionEnd> {

@@ -5,7 +5,9 @@
 
 mod driver;
 mod machine;
+mod persistent;
 mod session;
+mod support;
 mod watches;
 
 #[cfg(feature = "zookeeper-client")]

@@ -1,9 +1,9 @@
 use super::driver::Driver;
-use super::machine::{Deliveries, Machine};
+use super::machine::{Deliveries, Machine, handle};
 use crate::session::lease::Lease;
 use crate::session::{
-    Cause, Lane, LinkState, Outcome, Pending, Session, SessionCloser, SessionEnd, SessionSettings, WatchKind,
-    Withdraw, link::dialer::Dialer,
+    Cause, Lane, LinkState, Outcome, Pending, PersistentWatch, Session, SessionCloser, SessionEnd,
+    SessionSettings, WatchKind, Withdraw, link::dialer::Dialer,
 };
 use crate::task::WakeFlag;
 use crate::time::Clock;
@@ -104,6 +104,16 @@ impl Session for WireSession {
     fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
         let submitted = self.0.lock().submit_on(request, lane, None, Some(losses));
         self.pending(submitted)
+    }
+
+    fn watch_below(&self, path: &str) -> Option<PersistentWatch> {
+        let registered = self.0.lock().watch_below(path)?;
+        self.0.bell.ring();
+        Some(handle(registered, path, Arc::clone(&self.0) as Arc<dyn Withdraw>))
+    }
+
+    fn has_persistent(&self) -> bool {
+        self.0.lock().has_persistent()
     }
 
     fn owns(&self, path: &str) {

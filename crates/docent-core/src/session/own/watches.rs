@@ -1,12 +1,9 @@
+use crate::session::watch_requests::WatchLists;
 use crate::session::{Fired, SessionEnd, WatchKind};
 use docent_proto::{EventKind, WatchEvent, Watches};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use tokio::sync::oneshot;
-
-/// Bytes of paths in one request that sets watches again. Servers take 1 MiB; the Java client stays at this,
-/// too.
-const CHUNK: usize = 128 * 1024;
 
 /// The watches of a session: one at the server for a path and kind, many subscribers here.
 #[derive(Debug, Default)]
@@ -28,8 +25,14 @@ impl WatchTable {
         match kind {
             WatchKind::Data => &mut self.data,
             WatchKind::Exist => &mut self.exist,
-            WatchKind::Child => &mut self.child,
+            // They are in a table of their own.
+            WatchKind::Child | WatchKind::Persistent => &mut self.child,
         }
+    }
+
+    /// True while anybody waits for a watch on the path.
+    pub(super) fn has(&self, path: &str) -> bool {
+        [&self.data, &self.exist, &self.child].into_iter().any(|table| table.contains_key(path))
     }
 
     /// Adds a subscriber to a watch that the server has just left.
@@ -54,7 +57,7 @@ impl WatchTable {
             // The server keeps watches of both kinds in one table, and removes both together.
             WatchKind::Data => !self.exist.contains_key(path),
             WatchKind::Exist => !self.data.contains_key(path),
-            WatchKind::Child => true,
+            WatchKind::Child | WatchKind::Persistent => true,
         }
     }
 
@@ -81,33 +84,16 @@ impl WatchTable {
 
     /// All watches, in requests of a size that servers take, for a new link.
     pub(super) fn restore(&self, relative_zxid: i64, request_limit: usize) -> Vec<Watches> {
-        /// Bytes of a path's length, and of the request besides its paths.
-        const LENGTH: usize = 4;
-        const FIELDS: usize = 64;
-        let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);
-        let mut chunks = Vec::new();
-        let mut chunk = Watches { relative_zxid, ..Watches::default() };
-        let mut size = 0;
+        let mut lists = WatchLists::new(relative_zxid, request_limit);
         let kinds = [
             (&self.data, (|w| &mut w.data) as fn(&mut Watches) -> &mut Vec<String>),
             (&self.exist, |w| &mut w.exist),
             (&self.child, |w| &mut w.child),
         ];
-        for (table, list) in kinds {
-            for path in table.keys() {
-                let added = LENGTH + path.len();
-                if size > 0 && size + added > limit {
-                    chunks.push(mem::replace(&mut chunk, Watches { relative_zxid, ..Watches::default() }));
-                    size = 0;
-                }
-                size += added;
-                list(&mut chunk).push(path.clone());
-            }
+        for (table, kind) in kinds {
+            table.keys().for_each(|path| lists.add(kind, path.clone()));
         }
-        if size > 0 {
-            chunks.push(chunk);
-        }
-        chunks
+        lists.finish()
     }
 
     #[cfg(test)]
@@ -119,6 +105,7 @@ impl WatchTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::watch_requests::CHUNK;
 
     fn event(kind: EventKind, path: &str) -> WatchEvent {
         WatchEvent { kind, path: path.to_owned() }

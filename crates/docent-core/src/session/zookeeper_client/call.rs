@@ -2,14 +2,22 @@
 
 use super::answer::Failure;
 use super::convert::{any, from_acl, from_stat, options, to_acls, valid};
-use docent_proto::{Code, Create, CreateMode, EventKind, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, Create, CreateMode, EventKind, MultiOp, MultiResult, Request, Response, Watches};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, try_join_all};
 use std::panic::AssertUnwindSafe;
 use zookeeper_client as zk;
 
-/// Answer of a server, with the watch that it left.
-pub(super) type Answer = (Result<Response, Code>, Option<zk::OneshotWatcher>);
+/// Answer of a server, with the watches that it left.
+pub(super) type Answer = (Result<Response, Code>, Vec<Left>);
+
+/// Watch that a request has left.
+pub(super) enum Left {
+    /// One that will tell of the next change.
+    Set(zk::OneshotWatcher),
+    /// One that has told of a change.
+    Fired(EventKind),
+}
 
 /// A request at the crate.
 pub(super) type Call = BoxFuture<'static, Result<Answer, Failure>>;
@@ -18,7 +26,7 @@ pub(super) type Call = BoxFuture<'static, Result<Answer, Failure>>;
 pub(super) fn call(client: zk::Client, request: Request) -> Call {
     let call = async move {
         match answer(&client, request).await {
-            Err(Failure::Answered(code)) => Ok((Err(code), None)),
+            Err(Failure::Answered(code)) => Ok((Err(code), Vec::new())),
             result => result,
         }
     };
@@ -29,6 +37,7 @@ pub(super) fn call(client: zk::Client, request: Request) -> Call {
 async fn answer(client: &zk::Client, request: Request) -> Result<Answer, Failure> {
     let (response, watcher) = match request {
         Request::Exists { path, watch } => return exists(client, &path, watch).await,
+        Request::SetWatches(watches) => return set_watches(client, watches).await,
         Request::GetData { path, watch: false } => {
             let (data, stat) = client.get_data(&path).await?;
             (Response::Data { data: Some(data.into()), stat: from_stat(&stat) }, None)
@@ -55,7 +64,7 @@ async fn answer(client: &zk::Client, request: Request) -> Result<Answer, Failure
         }
         other => (unwatched(client, other).await?, None),
     };
-    Ok((Ok(response), watcher))
+    Ok((Ok(response), watcher.map(Left::Set).into_iter().collect()))
 }
 
 async fn exists(client: &zk::Client, path: &str, watch: bool) -> Result<Answer, Failure> {
@@ -66,7 +75,21 @@ async fn exists(client: &zk::Client, path: &str, watch: bool) -> Result<Answer, 
         (client.check_stat(path).await?, None)
     };
     let result = stat.map(|stat| Response::Stat(from_stat(&stat))).ok_or(Code::NO_NODE);
-    Ok((result, watcher))
+    Ok((result, watcher.map(Left::Set).into_iter().collect()))
+}
+
+/// Sets watches on the data of several nodes, which the crate does not do: each by a look at its node.
+async fn set_watches(client: &zk::Client, watches: Watches) -> Result<Answer, Failure> {
+    let since = watches.relative_zxid;
+    let looks = watches.data.iter().map(|path| async move {
+        Ok::<_, Failure>(match client.check_and_watch_stat(path).await? {
+            // The watch for the creation of a node is removed as it is dropped.
+            (None, _) => Left::Fired(EventKind::Deleted),
+            (Some(stat), _) if stat.mzxid > since => Left::Fired(EventKind::DataChanged),
+            (Some(_), watcher) => Left::Set(watcher),
+        })
+    });
+    Ok((Ok(Response::Empty), try_join_all(looks).await?))
 }
 
 async fn unwatched(client: &zk::Client, request: Request) -> Result<Response, Failure> {

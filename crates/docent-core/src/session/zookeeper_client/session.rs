@@ -1,5 +1,5 @@
 use super::answer::Failure;
-use super::call::{self, Answer, Call};
+use super::call::{self, Answer, Call, Left};
 use super::connect::Connect;
 use super::{ZookeeperClient, driver};
 use crate::session::ephemerals::{Change, Ephemerals};
@@ -9,13 +9,13 @@ use crate::session::link::dialer::{Ensemble, Start};
 use crate::session::own::{proves_session, verdict};
 use crate::session::requests::{Finished, Queued, Requests, check_size};
 use crate::session::{
-    Cause, Fired, Lane, LinkState, Outcome, Pending, Reply, Session, SessionCloser, SessionEnd,
-    SessionSettings, Watch, WatchKind, Withdraw,
+    Cause, Fired, Lane, LinkState, Outcome, Pending, PersistentWatch, Reply, Session, SessionCloser,
+    SessionEnd, SessionSettings, Watch, WatchKind, Withdraw,
 };
 use crate::time::{Clock, Timestamp};
 use docent_proto::{Code, Request};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -92,6 +92,9 @@ impl Phase {
     }
 }
 
+/// Watch that the crate keeps, and where its event goes.
+type Watching = (zk::OneshotWatcher, oneshot::Sender<Fired>);
+
 /// A request at the crate.
 struct Sent {
     at: Timestamp,
@@ -100,6 +103,8 @@ struct Sent {
     heard: Timestamp,
     lane: Lane,
     is_write: bool,
+    /// True for one that sets several watches, and reads nothing.
+    sets_watches: bool,
     ephemerals: Change,
     /// Its number among the requests of the session.
     id: u64,
@@ -171,6 +176,15 @@ impl Session for ZookeeperClientSession {
         state.waiting.end_with_link(id);
         self.0.pass_on(&mut state);
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
+    }
+
+    /// None: the crate does not set them again on a new link.
+    fn watch_below(&self, _path: &str) -> Option<PersistentWatch> {
+        None
+    }
+
+    fn has_persistent(&self) -> bool {
+        false
     }
 
     fn owns(&self, path: &str) {
@@ -313,6 +327,7 @@ impl Shared {
                 heard: state.heard.by(at),
                 lane,
                 is_write: request.is_write(),
+                sets_watches: matches!(request, Request::SetWatches(_)),
                 ephemerals,
                 id,
                 done,
@@ -357,32 +372,17 @@ impl Shared {
         }
         let (outcome, watching) = match result {
             Ok(Ok(answer)) => self.answered(&sent, answer),
-            Ok(Err(failure)) => (Outcome::Unknown(self.failed(failure)), None),
-            Err(end) => (Outcome::Unknown(Cause::Ended(end)), None),
+            Ok(Err(failure)) => (Outcome::Unknown(self.failed(failure)), Vec::new()),
+            Err(end) => (Outcome::Unknown(Cause::Ended(end)), Vec::new()),
         };
         let _ = sent.done.send(outcome);
-        if let Some((watcher, mut fired)) = watching {
-            let what = tokio::select! {
-                biased;
-                event = call::event(watcher) => event.map(Fired::Event),
-                // Nobody waits any more. Dropping the crate's watcher removes the watch.
-                () = fired.closed() => return,
-                end = ended(&mut phase, Lane::Call) => Some(Fired::Ended(end)),
-            };
-            let what = match what {
-                Some(what) => what,
-                // The crate's session ended. The driver finds out in which way.
-                None => Fired::Ended(ended(&mut phase, Lane::Call).await),
-            };
-            let _ = fired.send(what);
+        if !watching.is_empty() {
+            let waits = watching.into_iter().map(|(watcher, fired)| tell(watcher, fired, phase.clone()));
+            join_all(waits).await;
         }
     }
 
-    fn answered(
-        &self,
-        sent: &Sent,
-        (result, watcher): Answer,
-    ) -> (Outcome, Option<(zk::OneshotWatcher, oneshot::Sender<Fired>)>) {
+    fn answered(&self, sent: &Sent, (result, left): Answer) -> (Outcome, Vec<Watching>) {
         let (code, now) = (verdict(&result), self.clock.now());
         // The crate refuses some lists by itself, without a server: that code proves nothing here (decision
         // 3).
@@ -399,14 +399,18 @@ impl Shared {
             state.last_zxid = state.last_zxid.max(result.as_ref().map_or(0, call::newest_zxid));
             state.last_zxid
         };
-        let (watch, watching) = match watcher {
-            Some(watcher) => {
-                let (fire, fired) = oneshot::channel();
-                (Some(Box::new(Watch { fired, registration: None })), Some((watcher, fire)))
+        let mut watching = Vec::new();
+        let left = left.into_iter().map(|left| {
+            let (fire, fired) = oneshot::channel();
+            match left {
+                Left::Set(watcher) => watching.push((watcher, fire)),
+                Left::Fired(event) => drop(fire.send(Fired::Event(event))),
             }
-            None => (None, None),
-        };
-        (Outcome::Reply(Reply { result, zxid, watch }), watching)
+            Watch { fired, registration: None }
+        });
+        let mut watches: Vec<_> = left.collect();
+        let watch = if sent.sets_watches { None } else { watches.pop().map(Box::new) };
+        (Outcome::Reply(Reply { result, zxid, watch, watches }), watching)
     }
 
     /// Draws the consequences of a request without an answer.
@@ -512,6 +516,27 @@ impl Shared {
         let down_since = self.lock().down_since?;
         Some(down_since + timeout.saturating_sub(self.lease.margin()) + timeout)
     }
+}
+
+/// Waits for the event of a watch, and tells it.
+async fn tell(
+    watcher: zk::OneshotWatcher,
+    mut fired: oneshot::Sender<Fired>,
+    mut phase: watch::Receiver<Phase>,
+) {
+    let what = tokio::select! {
+        biased;
+        event = call::event(watcher) => event.map(Fired::Event),
+        // Nobody waits any more. Dropping the crate's watcher removes the watch.
+        () = fired.closed() => return,
+        end = ended(&mut phase, Lane::Call) => Some(Fired::Ended(end)),
+    };
+    let what = match what {
+        Some(what) => what,
+        // The crate's session ended. The driver finds out in which way.
+        None => Fired::Ended(ended(&mut phase, Lane::Call).await),
+    };
+    let _ = fired.send(what);
 }
 
 /// Resolves when requests of `lane` end unanswered.

@@ -1,13 +1,15 @@
 //! Frames from the server.
 
 use super::{Link, Machine, SessionKey};
-use crate::session::requests::WatchRequest;
-use crate::session::{LinkError, Outcome, Registration, Reply, SessionEnd, Watch, WatchKind, Withdraw};
+use crate::session::requests::{Subscriber, WatchRequest};
+use crate::session::{
+    Cause, LinkError, Outcome, Registration, Reply, SessionEnd, Watch, WatchKind, Withdraw,
+};
 use crate::time::Timestamp;
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
-    Code, ConnectResponse, EventKind, MultiResult, OpCode, Reader, Record, ReplyHeader, Request, Response,
-    WatchEvent, xid,
+    Code, ConnectResponse, MultiResult, OpCode, Reader, Record, ReplyHeader, Request, Response, WatchEvent,
+    xid,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,8 +98,10 @@ impl Machine {
         // yet: the watches are set as of that attempt, not as of `last_zxid`.
         let since = *self.restore_from.get_or_insert(self.last_zxid);
         let chunks = self.watches.restore(since, self.settings.outbound_limit);
-        self.unrestored = chunks.len();
-        self.restore = chunks.into_iter().map(Request::SetWatches).collect();
+        let persistent = self.restore_persistent(since);
+        // Those last: where both kinds are on one path, servers before 3.9 keep the mode set last.
+        self.restore = chunks.into_iter().map(Request::SetWatches).chain(persistent).collect();
+        self.unrestored = self.restore.len();
         self.all_restored();
         Ok(())
     }
@@ -118,10 +122,7 @@ impl Machine {
         match header.xid {
             xid::NOTIFICATION => {
                 let event = WatchEvent::decode(reader.into_rest())?;
-                if event.kind == EventKind::Deleted {
-                    self.ephemerals.deleted(&event.path);
-                }
-                self.watches.fire(&event, &mut self.deliveries.fires);
+                self.event(&event);
                 Ok(())
             }
             xid::PING => {
@@ -180,10 +181,16 @@ impl Machine {
             (_, Code::SESSION_MOVED) => {
                 return Err(LinkError::Protocol("the session moved to another server".to_owned()));
             }
-            (OpCode::SetWatches, code) if code != Code::OK => {
+            (OpCode::AddWatch, code) => self.persistent_answered(code, now)?,
+            (OpCode::SetWatches2, code) => {
+                self.persistent_answered(code, now)?;
+                self.unrestored = self.unrestored.saturating_sub(1);
+                self.all_restored();
+            }
+            (OpCode::SetWatches, code) if xid == xid::SET_WATCHES && code != Code::OK => {
                 return Err(LinkError::Protocol(format!("watches could not be set again: {code}")));
             }
-            (OpCode::SetWatches, _) => {
+            (OpCode::SetWatches, _) if xid == xid::SET_WATCHES => {
                 self.unrestored = self.unrestored.saturating_sub(1);
                 self.all_restored();
             }
@@ -210,8 +217,28 @@ impl Machine {
         // Where nobody waits for the reply no `Watch` is made: it would be dropped here, under the machine's
         // lock.
         if let Some(done) = in_flight.done {
-            let watch = in_flight.watch.and_then(|watch| self.watch(watch, &result, withdraw));
-            self.deliveries.finished.push((done, Outcome::Reply(Reply { result, zxid: header.zxid, watch })));
+            let mut reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
+            let mut is_unserved = false;
+            match in_flight.watch {
+                // The persistent watch was refused. It is read again.
+                Some(WatchRequest::Read { path, .. })
+                    if in_flight.is_served && !self.persistent.is_set(&path) =>
+                {
+                    is_unserved = true;
+                }
+                Some(WatchRequest::Read { path, op }) => {
+                    reply.watch = self.watch(path, op, &reply.result, withdraw);
+                }
+                Some(WatchRequest::Data(paths)) if reply.result.is_ok() => {
+                    reply.watches = registered(paths, in_flight.subscribers, withdraw);
+                }
+                Some(WatchRequest::Data(paths)) => self.unsubscribe(&paths, &in_flight.subscribers),
+                None => {}
+            }
+            let outcome = if is_unserved { Outcome::Unknown(Cause::LinkLost) } else { Outcome::Reply(reply) };
+            self.deliveries.finished.push((done, outcome));
+        } else if let Some(WatchRequest::Data(paths)) = &in_flight.watch {
+            self.unsubscribe(paths, &in_flight.subscribers);
         }
         match verdict {
             Code::SESSION_EXPIRED => self.end(SessionEnd::Expired),
@@ -230,20 +257,37 @@ impl Machine {
     /// The watch that a read left at the server: none when the node is missing, except by `exists`.
     fn watch(
         &mut self,
-        request: WatchRequest,
+        path: String,
+        op: OpCode,
         result: &Result<Response, Code>,
         withdraw: &Arc<dyn Withdraw>,
     ) -> Option<Box<Watch>> {
-        let kind = match (request.op, result) {
+        let kind = match (op, result) {
             (OpCode::Exists | OpCode::GetData, Ok(_)) => WatchKind::Data,
             (OpCode::Exists, Err(Code::NO_NODE)) => WatchKind::Exist,
             (OpCode::GetChildren | OpCode::GetChildren2, Ok(_)) => WatchKind::Child,
             _ => return None,
         };
-        let (id, fired) = self.watches.register(&request.path, kind);
-        let registration = Registration { id, path: request.path, kind, session: Arc::clone(withdraw) };
+        let (id, fired) = self.watches.register(&path, kind);
+        let registration = Registration { id, path, kind, session: Arc::clone(withdraw) };
         Some(Box::new(Watch { fired, registration: Some(registration) }))
     }
+
+    /// Takes back the subscribers of watches that a request was to set.
+    pub(super) fn unsubscribe(&mut self, paths: &[String], subscribers: &[Subscriber]) {
+        for (path, (id, _)) in paths.iter().zip(subscribers) {
+            self.unregister(*id, path, WatchKind::Data);
+        }
+    }
+}
+
+/// Watches on the data of `paths` that one request has set. Some may have fired before its reply.
+fn registered(paths: Vec<String>, subscribers: Vec<Subscriber>, session: &Arc<dyn Withdraw>) -> Vec<Watch> {
+    let watches = paths.into_iter().zip(subscribers).map(|(path, (id, fired))| {
+        let registration = Registration { id, path, kind: WatchKind::Data, session: Arc::clone(session) };
+        Watch { fired, registration: Some(registration) }
+    });
+    watches.collect()
 }
 
 /// True for events. They answer nothing: a link that carries no requests to the server any more may still

@@ -2,7 +2,7 @@
 
 use super::{Link, Machine, Phase};
 use crate::session::requests::{InFlight, Queued, WatchRequest};
-use crate::session::{Lane, Outcome};
+use crate::session::{Lane, Outcome, WatchKind};
 use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
@@ -74,7 +74,7 @@ impl Machine {
     }
 
     fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
-        let Queued { id, request, lane, deadline, done } = queued;
+        let Queued { id, mut request, lane, deadline, done } = queued;
         let ephemerals = match self.ephemerals.send(&request, lane) {
             Ok(change) => change,
             Err(cause) => {
@@ -83,6 +83,15 @@ impl Machine {
                 return;
             }
         };
+        // Watches that are set again on a new link, which nobody waits for, have their subscribers.
+        let watch = done.is_some().then(|| WatchRequest::of(&request)).flatten();
+        let subscribers = match &watch {
+            Some(WatchRequest::Data(paths)) => {
+                paths.iter().map(|path| self.watches.register(path, WatchKind::Data)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_served = self.note_persistent(&mut request);
         let repeatable = lane == Lane::Cleanup && request.op() == OpCode::Delete;
         RequestFrame::encode_parts(xid, &request, out);
         self.last_sent = now;
@@ -94,7 +103,9 @@ impl Machine {
             heard: self.heard.by(now),
             is_write: request.is_write(),
             lane,
-            watch: WatchRequest::of(&request),
+            watch,
+            subscribers,
+            is_served,
             ephemerals,
             deadline,
             done,

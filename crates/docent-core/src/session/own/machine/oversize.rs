@@ -1,6 +1,7 @@
 //! Replies above the limit: each is an error of its request, and is thrown away as it comes.
 
 use super::{Link, Machine};
+use crate::session::requests::WatchRequest;
 use crate::session::{Cause, LinkError, Outcome};
 use crate::time::Timestamp;
 use bytes::{Buf, Bytes, BytesMut};
@@ -52,6 +53,9 @@ impl Machine {
         }
         let Some(in_flight) = self.requests.answered() else { return Ok(false) };
         self.ephemerals.unanswered(&in_flight.ephemerals);
+        if let Some(WatchRequest::Data(paths)) = &in_flight.watch {
+            self.unsubscribe(paths, &in_flight.subscribers);
+        }
         self.last_zxid = self.last_zxid.max(header.zxid);
         self.answered(in_flight.sent_at, now);
         if let Some(done) = in_flight.done {

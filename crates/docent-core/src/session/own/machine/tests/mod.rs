@@ -9,6 +9,7 @@ mod lease;
 mod nonsense;
 mod oversize;
 mod pauses;
+mod persistent;
 mod requests;
 mod watches;
 

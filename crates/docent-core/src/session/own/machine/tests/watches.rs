@@ -1,4 +1,6 @@
 use super::*;
+use crate::session::Watch;
+use docent_proto::Watches;
 
 #[test]
 fn watches_are_set_again_before_anything_else_with_the_transaction_last_seen() {
@@ -173,4 +175,101 @@ fn a_read_on_the_way_wants_its_watch_until_it_is_answered_withdrawn_late_or_lost
             }
         }
     }
+}
+
+/// Asks for watches on `/a` and `/b` as of transaction 8.
+fn set_two(world: &mut World) -> (u64, Receiver<Outcome>) {
+    let data = vec!["/a".to_owned(), "/b".to_owned()];
+    world.submit(Request::SetWatches(Watches { relative_zxid: 8, data, ..Watches::default() })).unwrap()
+}
+
+/// The watches of a request that was answered.
+fn watches_of(mut outcome: Receiver<Outcome>) -> Vec<Watch> {
+    match outcome.try_recv() {
+        Ok(Outcome::Reply(reply)) => reply.watches,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_request_sets_several_watches_on_a_link_that_is_up() {
+    let mut world = World::attached();
+    let (_, outcome) = set_two(&mut world);
+    let written = world.written();
+    let Request::SetWatches(sent) = &written[0].request else { panic!("{:?}", written[0].request) };
+    assert_eq!((sent.relative_zxid, &sent.data[..]), (8, &["/a".to_owned(), "/b".to_owned()][..]));
+    // What had happened by then is told before the answer.
+    world.event(EventKind::Deleted, "/a");
+    world.answer(1, Code::OK, &Response::Empty).unwrap();
+    let mut watches = watches_of(outcome);
+    assert_eq!(watches[0].fired.try_recv(), Ok(Fired::Event(EventKind::Deleted)));
+    assert!(watches[1].fired.try_recv().is_err());
+    world.event(EventKind::DataChanged, "/b");
+    assert_eq!(watches[1].fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+}
+
+#[test]
+fn watches_that_one_request_has_set_are_set_again_as_all_others_are() {
+    let mut world = World::attached();
+    let (_, outcome) = set_two(&mut world);
+    world.written();
+    world.answer(1, Code::OK, &Response::Empty).unwrap();
+    let mut watches = watches_of(outcome);
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    let Request::SetWatches(again) = &world.written()[0].request else { panic!("watches come first") };
+    assert_eq!((again.relative_zxid, again.data.len()), (9, 2));
+    world.event(EventKind::DataChanged, "/a");
+    assert_eq!(watches[0].fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+}
+
+#[test]
+fn watches_whose_request_is_lost_with_its_link_are_not_set_again_behind_its_back() {
+    let mut world = World::attached();
+    let (_, mut outcome) = set_two(&mut world);
+    world.written();
+    world.lose_link();
+    assert!(matches!(outcome.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
+    world.attach(SESSION, T).unwrap();
+    // As of 9 a change of transaction 9 would never be told.
+    assert!(world.written().is_empty());
+    assert_eq!(world.machine.watches.len(), 0);
+    // Asked for again they are set as of the transaction that the caller has seen.
+    let (_, outcome) = set_two(&mut world);
+    assert_eq!(world.written().len(), 1);
+    world.answer(2, Code::OK, &Response::Empty).unwrap();
+    assert_eq!(watches_of(outcome).len(), 2);
+}
+
+#[test]
+fn watches_that_nobody_waits_for_any_more_are_taken_back() {
+    for refused in [false, true] {
+        let mut world = World::attached();
+        let (_, mut outcome) = set_two(&mut world);
+        world.written();
+        let code = if refused { Code::THROTTLED } else { Code::OK };
+        if !refused {
+            // The calls end, and with them those that wait for the watches.
+            world.machine.requests.end_calls(SessionEnd::Closed, &mut world.machine.deliveries.finished);
+        }
+        world.answer(1, code, &Response::Empty).unwrap();
+        assert_eq!(world.machine.watches.len(), 0);
+        let removed: Vec<_> = world.written().iter().map(|frame| frame.request.op()).collect();
+        assert_eq!(removed, [OpCode::RemoveWatches, OpCode::RemoveWatches]);
+        assert!(outcome.try_recv().is_ok());
+    }
+}
+
+#[test]
+fn a_watch_that_a_request_on_its_way_sets_is_not_removed_behind_it() {
+    let mut world = World::attached();
+    let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
+    let (set, _outcome) = set_two(&mut world);
+    world.machine.unregister(id, "/a", WatchKind::Data);
+    assert_eq!(world.machine.requests.len(), 1);
+    // Withdrawn, it wants nothing.
+    assert!(world.machine.withdraw(set));
+    let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
+    world.machine.unregister(id, "/a", WatchKind::Data);
+    assert_eq!(world.written()[0].request.op(), OpCode::RemoveWatches);
 }

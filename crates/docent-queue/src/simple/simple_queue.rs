@@ -1,10 +1,11 @@
+use super::Known;
 use bytes::Bytes;
 use docent_core::recipe::{NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -22,14 +23,16 @@ const FIELDS: usize = 1024;
 /// on the way.
 ///
 /// # Caveats
-/// Every item that is put wakes everybody who waits, and all of them list the queue. Items that nobody can
-/// read are in the way. There is no capacity, no counting of deliveries, no dead letters. Curator's own puts
-/// and takes may double or lose an item when a reply is lost. For all of that there is
-/// [`Queue`](crate::Queue).
+/// Every item that is put wakes everybody who waits, and all of them list the queue; one listing is enough
+/// for many takes of items that were there before. Items that nobody can read are in the way. There is no
+/// capacity, no counting of deliveries, no dead letters. Curator's own puts and takes may double or lose an
+/// item when a reply is lost. For all of that there is [`Queue`](crate::Queue).
 #[derive(Clone)]
 pub struct SimpleQueue {
-    client: Client,
-    path: NodePath,
+    pub(super) client: Client,
+    pub(super) path: NodePath,
+    /// The items that are left of the last listing.
+    pub(super) known: Arc<Known>,
 }
 
 impl SimpleQueue {
@@ -38,7 +41,7 @@ impl SimpleQueue {
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { client: client.clone(), path: NodePath::new("queue", path)? })
+        Ok(Self { client: client.clone(), path: NodePath::new("queue", path)?, known: Arc::default() })
     }
 
     /// The path, as it was given.
@@ -120,10 +123,7 @@ impl SimpleQueue {
     /// As [`take`](Self::take).
     pub fn try_take(&self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
         let queue = self.clone();
-        async move {
-            let names = queue.names().await?;
-            queue.take_of(names).await
-        }
+        async move { queue.take_now().await }
     }
 
     /// The first item, which stays.
@@ -169,64 +169,22 @@ impl SimpleQueue {
         async move { Ok(queue.len().await? == 0) }
     }
 
-    /// Only the waiting is under the deadline: an item that is being deleted is returned.
-    async fn take_by(&self, deadline: Option<Instant>) -> Result<Option<Bytes>, Error> {
-        let mut folder = self.client.watch_children(&self.path)?;
-        loop {
-            let listed = match deadline {
-                Some(deadline) => match tokio::time::timeout_at(deadline, folder.next()).await {
-                    Ok(listed) => listed,
-                    Err(_) => return Ok(None),
-                },
-                None => folder.next().await,
-            };
-            let names = match listed {
-                Some(listed) => listed?.map_or_else(Vec::new, |folder| in_order(folder.names)),
-                // The stream ends with the client: this says so.
-                None => self.names().await?,
-            };
-            if let Some(item) = self.take_of(names).await? {
-                return Ok(Some(item));
-            }
-        }
-    }
-
-    /// Takes the first of `names` that is there.
-    async fn take_of(&self, names: Vec<String>) -> Result<Option<Bytes>, Error> {
-        for name in names {
-            while let Some(node) = self.read(&name).await? {
-                let delete = self.client.transaction().delete(&self.item(&name), node.stat.version);
-                // Exact: after a lost reply it must be certain whether this consumer took the item
-                // (decision 11).
-                match delete.commit_exactly().await {
-                    Ok(_) => return Ok(Some(node.data)),
-                    Err(error) if error.kind() == ErrorKind::NoNode => break,
-                    // Somebody wrote to the item: it is read again, because the deleted data must be the
-                    // returned data.
-                    Err(error) if error.kind() == ErrorKind::BadVersion => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    fn item(&self, name: &str) -> String {
+    pub(super) fn item(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
     }
 
-    async fn names(&self) -> Result<Vec<String>, Error> {
+    pub(super) async fn names(&self) -> Result<Vec<String>, Error> {
         present(self.client.children(&self.path).await)
             .map(|folder| folder.map_or_else(Vec::new, |folder| in_order(folder.names)))
     }
 
-    async fn read(&self, name: &str) -> Result<Option<Node>, Error> {
+    pub(super) async fn read(&self, name: &str) -> Result<Option<Node>, Error> {
         present(self.client.get(&self.item(name)).await)
     }
 }
 
 /// As others do it: by name, not by number.
-fn in_order(mut names: Vec<String>) -> Vec<String> {
+pub(super) fn in_order(mut names: Vec<String>) -> Vec<String> {
     names.retain(|name| name.starts_with(PREFIX));
     names.sort_unstable();
     names

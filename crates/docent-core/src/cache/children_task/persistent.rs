@@ -1,0 +1,117 @@
+//! The persistent watch of a cache of children.
+//!
+//! It is set before the listing of a sync is asked for, so that its events and that listing leave no gap. The
+//! events come in the order of the servers' and before replies that are newer; a reply that is older than an
+//! event which was taken before it is told apart by the name it was asked for (`ReadQueue::joined`).
+
+use super::asked::Ask;
+use super::{ChildrenTask, Listing};
+use crate::cache::children_event::ChildrenEvent;
+use crate::session::{Outcome, PersistentNews, PersistentWatch};
+use docent_proto::EventKind;
+use tokio::time::Instant;
+
+/// Node that an event is about.
+enum Place<'a> {
+    Folder,
+    Child(&'a str),
+    Elsewhere,
+}
+
+impl ChildrenTask {
+    /// Chooses the kind of watches for the sync that begins.
+    pub(super) fn choose_watches(&mut self) {
+        if self.shared.config.persistent_watches && self.persistent.is_none() {
+            self.persistent = self.attachment.generation.session.watch_below(&self.full);
+            self.work.set_persistent(self.persistent.is_some());
+        }
+        if self.persistent.is_some() {
+            self.folder_watch = None;
+        }
+    }
+
+    /// Takes an answer, and before it all that was told before it.
+    pub(super) fn answered_in_order(&mut self, ask: Ask, outcome: Outcome) {
+        self.take_told();
+        self.answered(ask, outcome);
+    }
+
+    /// Takes the news that are there already.
+    pub(super) fn take_told(&mut self) {
+        while let Some(news) = self.persistent.as_mut().and_then(PersistentWatch::take) {
+            self.told(news);
+        }
+        for name in std::mem::take(&mut self.leaving) {
+            if self.work.gone(&name) {
+                self.events.push(ChildrenEvent::Delete(name));
+            }
+        }
+    }
+
+    /// Takes news. Their outcome is complete after [`take_told`](Self::take_told): a child that one
+    /// transaction deletes and creates is changed, and does not go.
+    pub(super) fn told(&mut self, news: PersistentNews) {
+        match news {
+            PersistentNews::Event(kind, path) => match self.place(&path) {
+                Place::Folder => self.folder_told(kind),
+                Place::Child(name) => self.child_told(kind, name),
+                Place::Elsewhere => {}
+            },
+            PersistentNews::Withdrawn => self.withdrawn(),
+            // It comes as `News`.
+            PersistentNews::Ended(_) => self.persistent = None,
+        }
+    }
+
+    fn place<'a>(&self, path: &'a str) -> Place<'a> {
+        let Some(below) = path.strip_prefix(self.full.as_str()) else { return Place::Elsewhere };
+        let name = if self.full == "/" { Some(below) } else { below.strip_prefix('/') };
+        match name {
+            Some("") => Place::Folder,
+            None if below.is_empty() => Place::Folder,
+            Some(name) if !name.contains('/') => Place::Child(name),
+            _ => Place::Elsewhere,
+        }
+    }
+
+    fn folder_told(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Created => self.list_again(),
+            EventKind::Deleted => {
+                // Its children are gone already. A listing under way may be older.
+                self.folder = None;
+                if let Listing::Asked { .. } = self.listing {
+                    self.list_again();
+                }
+            }
+            EventKind::DataChanged | EventKind::ChildrenChanged => {}
+        }
+    }
+
+    fn child_told(&mut self, kind: EventKind, name: &str) {
+        match kind {
+            EventKind::Created => {
+                let under_way = matches!(self.listing, Listing::Asked { .. });
+                self.leaving.retain(|leaving| **leaving != *name);
+                self.work.joined(name, under_way);
+            }
+            EventKind::DataChanged => self.work.unread(&name.into()),
+            EventKind::Deleted => self.leaving.push(name.into()),
+            EventKind::ChildrenChanged => {}
+        }
+    }
+
+    /// Takes note that the server has no persistent watches. What happens from now on is not told: all is
+    /// read again, with one-shot watches.
+    fn withdrawn(&mut self) {
+        self.persistent = None;
+        self.work.set_persistent(false);
+        if planted!(FallbackWithoutListing) {
+            return;
+        }
+        self.store.stale();
+        if self.up {
+            self.alarms.sync.get_or_insert_with(Instant::now);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The persistent watch of a cache of a tree, as that of a cache of children.
+
+use super::{Ask, TreeTask};
+use crate::cache::children_event::ChildrenEvent;
+use crate::cache::tree_nodes::Look;
+use crate::session::{Outcome, PersistentNews, PersistentWatch};
+use docent_proto::EventKind;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+impl TreeTask {
+    /// Chooses the kind of watches for the sync that begins.
+    pub(super) fn choose_watches(&mut self) {
+        if self.shared.config.persistent_watches && self.persistent.is_none() {
+            let full = self.shared.namespace.join(&self.root);
+            self.persistent = self.attachment.generation.session.watch_below(&full);
+            self.nodes.set_persistent(self.persistent.is_some());
+        }
+    }
+
+    /// Takes an answer, and before it all that was told before it.
+    pub(super) fn answered_in_order(&mut self, ask: Ask, outcome: Outcome) {
+        self.take_told();
+        self.answered(ask, outcome);
+    }
+
+    /// Takes the news that are there already.
+    pub(super) fn take_told(&mut self) {
+        while let Some(news) = self.persistent.as_mut().and_then(PersistentWatch::take) {
+            self.told(news);
+        }
+        for path in std::mem::take(&mut self.leaving) {
+            let gone = self.nodes.left(&path);
+            self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
+        }
+    }
+
+    /// Takes news. Their outcome is complete after [`take_told`](Self::take_told): a node that one
+    /// transaction deletes and creates is changed, and does not go.
+    pub(super) fn told(&mut self, news: PersistentNews) {
+        match news {
+            PersistentNews::Event(kind, full) => {
+                let path: Arc<str> = self.shared.namespace.relative(&*full).into();
+                self.node_told(kind, &path);
+            }
+            PersistentNews::Withdrawn => self.withdrawn(),
+            // It comes as `News`.
+            PersistentNews::Ended(_) => self.persistent = None,
+        }
+    }
+
+    fn node_told(&mut self, kind: EventKind, path: &Arc<str>) {
+        match kind {
+            EventKind::Created if *path == self.root || self.options.selects(path) => {
+                self.leaving.retain(|leaving| leaving != path);
+                self.nodes.joined(path);
+            }
+            EventKind::DataChanged => self.nodes.want(path, Look::Data),
+            EventKind::Deleted => self.leaving.push(Arc::clone(path)),
+            EventKind::Created | EventKind::ChildrenChanged => {}
+        }
+    }
+
+    /// Takes note that the server has no persistent watches. What happens from now on is not told: all is
+    /// read again, with one-shot watches.
+    fn withdrawn(&mut self) {
+        self.persistent = None;
+        self.nodes.set_persistent(false);
+        if planted!(FallbackWithoutListing) {
+            return;
+        }
+        self.store.stale();
+        if self.up {
+            self.held = true;
+            self.sync_at.get_or_insert_with(Instant::now);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+use super::{Fence, ParseFenceError};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Fencing token of a guard that shares a ticket with other tasks of its process: the ticket's [`Fence`], and
+/// the number of the guard's turn with it. It increases from one holder of a path to the next.
+///
+/// It has no form of 64 bits, because none would be true: the next ticket in the line may have been created
+/// by the very next transaction, so that there is no number between the two, however many turns come between
+/// them. For the same reason the number of a later transaction, as of a write to the ticket's node, is no
+/// fence: a waiter whose ticket is older than that write would come after it with a lower one.
+///
+/// # In databases and messages
+/// Two columns, compared as a row: `(ticket, turn) <= (?, ?)`, which PostgreSQL and SQLite (3.15 or later)
+/// have. Or one number of 96 bits, [`as_u128`](Self::as_u128), in a column such as `NUMERIC(29)`. Where
+/// guards of plain locks write to the same store, theirs is `TurnFence::from(fence)`, with turn 0. As a text
+/// it is ticket, dot and turn; texts do not sort as fences do.
+///
+/// ```
+/// # use docent_core::TurnFence;
+/// let fence: TurnFence = "4294967301.7".parse()?;
+/// assert_eq!((fence.ticket().as_i64(), fence.turn()), (4294967301, 7));
+/// assert!(fence < "4294967301.10".parse()? && fence < "4294967302.0".parse()?);
+/// assert_eq!(TurnFence::new(fence.ticket(), fence.turn()), fence);
+/// # Ok::<(), docent_core::ParseFenceError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TurnFence {
+    ticket: Fence,
+    turn: u32,
+}
+
+impl TurnFence {
+    /// The fence of these two numbers, as they come back from a store.
+    pub fn new(ticket: Fence, turn: u32) -> Self {
+        Self { ticket, turn }
+    }
+
+    /// The fence of the ticket, which guards with other turns have as well: alone it tells no order among
+    /// them.
+    pub fn ticket(self) -> Fence {
+        self.ticket
+    }
+
+    /// The number of the turn with that ticket, from 0.
+    pub fn turn(self) -> u32 {
+        self.turn
+    }
+
+    /// Both as one number below 2^96 with the order of the fences, for stores that have such numbers.
+    pub fn as_u128(self) -> u128 {
+        u128::from(self.ticket.as_u64()) << u32::BITS | u128::from(self.turn)
+    }
+}
+
+impl From<Fence> for TurnFence {
+    fn from(ticket: Fence) -> Self {
+        Self { ticket, turn: 0 }
+    }
+}
+
+impl fmt::Display for TurnFence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.ticket, self.turn)
+    }
+}
+
+impl FromStr for TurnFence {
+    type Err = ParseFenceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (ticket, turn) = text.split_once('.')?;
+            Some(Self { ticket: ticket.parse().ok()?, turn: turn.parse().ok()? })
+        };
+        parse().ok_or_else(|| ParseFenceError(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fence(ticket: u64, turn: u32) -> TurnFence {
+        TurnFence::new(Fence::try_from(ticket).unwrap(), turn)
+    }
+
+    #[test]
+    fn turns_of_a_ticket_stand_between_it_and_the_next_one() {
+        let last = i64::MAX.unsigned_abs();
+        let fences = [fence(0, 0), fence(7, 0), fence(7, 1), fence(7, u32::MAX), fence(8, 0), fence(last, 1)];
+        assert!(fences.is_sorted() && fences.map(TurnFence::as_u128).is_sorted());
+        assert!(fences.windows(2).all(|pair| pair[0] < pair[1] && pair[0].as_u128() < pair[1].as_u128()));
+        assert!(fence(last, u32::MAX).as_u128() < 1 << 96);
+        assert_eq!(TurnFence::from(Fence::try_from(7_u64).unwrap()), fences[1]);
+    }
+
+    #[test]
+    fn a_fence_comes_back_from_text_and_json() {
+        let fence = fence(4_294_967_301, 17);
+        assert_eq!(fence.to_string().parse(), Ok(fence));
+        let json = serde_json::to_string(&fence).unwrap();
+        assert_eq!(json, r#"{"ticket":4294967301,"turn":17}"#);
+        assert_eq!(serde_json::from_str::<TurnFence>(&json).unwrap(), fence);
+        for text in ["", "7", ".1", "7.", "7.-1", "7.4294967296", "-1.0"] {
+            assert!(text.parse::<TurnFence>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Values that handles of one client share, by type and key: the first handle makes one, and the drop of the
+/// last one drops it.
+#[derive(Default)]
+pub(crate) struct Common(Mutex<HashMap<(TypeId, String), Weak<dyn Any + Send + Sync>>>);
+
+impl Common {
+    /// The value of this type with this key; `make` makes it if there is none.
+    pub(crate) fn get<T: Any + Send + Sync>(&self, key: String, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (TypeId::of::<T>(), key);
+        let found = values.get(&key).and_then(Weak::upgrade);
+        if let Some(value) = found.and_then(|value| value.downcast().ok()) {
+            return value;
+        }
+        if values.len() == values.capacity() {
+            // Those that nobody has any more are forgotten before the table would grow.
+            values.retain(|_, value| value.strong_count() > 0);
+        }
+        let value = Arc::new(make());
+        let weak = Arc::downgrade(&value);
+        values.insert(key, weak);
+        value
+    }
+}
+
+impl fmt::Debug for Common {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Common").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_share_a_value_by_type_and_key_until_the_last_is_gone() {
+        let common = Common::default();
+        let first = common.get("a".to_owned(), || 1_u32);
+        assert!(Arc::ptr_eq(&first, &common.get("a".to_owned(), || 2)));
+        assert_eq!((*common.get("b".to_owned(), || 3_u32), *common.get("a".to_owned(), || 4_u64)), (3, 4));
+        drop(first);
+        assert_eq!(*common.get("a".to_owned(), || 5_u32), 5);
+    }
+}

@@ -1,0 +1,170 @@
+//! Persistent watches of the machine.
+
+use super::{Link, Machine, Phase};
+use crate::session::{Lane, PersistentNews, Registration, WatchKind, Withdraw};
+use crate::session::{LinkError, PersistentWatch};
+use crate::time::Timestamp;
+use docent_proto::{Code, EventKind, OpCode, Request, WatchEvent, WatchMode, Watches};
+use std::mem;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+impl Machine {
+    /// Takes note of the server that the next link is to.
+    pub(in crate::session) fn dialled(&mut self, server: Option<SocketAddr>, now: Timestamp) {
+        self.support.linked(server, now);
+    }
+
+    /// Keeps a persistent watch on `path` and all below it; `None` where it is known that the server of the
+    /// link does not have such watches, or the session takes no more requests.
+    pub(in crate::session) fn watch_below(
+        &mut self,
+        path: &str,
+    ) -> Option<(u64, UnboundedReceiver<Vec<PersistentNews>>)> {
+        // On a new link they are set again together, before anything else.
+        let is_known = matches!(self.link, Link::Attached | Link::Authenticating { .. });
+        if self.phase != Phase::Open || (is_known && self.support.is_refused()) {
+            return None;
+        }
+        let registered = self.persistent.register(path);
+        if is_known {
+            self.add_watch(path.to_owned());
+        }
+        Some(registered)
+    }
+
+    fn push_own(&mut self, request: Request) {
+        self.requests.push(request, Lane::Cleanup, None, None);
+    }
+
+    /// Removes a subscriber of a persistent watch, and the watch with the last one.
+    pub(super) fn unregister_persistent(&mut self, id: u64, path: &str) {
+        if self.persistent.unregister(id, path) && self.link != Link::Down {
+            self.persistent.orphan(path);
+            self.remove_forsaken();
+        }
+    }
+
+    /// Removes persistent watches that serve nobody any more. As that takes away all watches on the path,
+    /// also those of another kind, they must not serve others either.
+    pub(super) fn remove_forsaken(&mut self) {
+        if !self.persistent.has_orphans() {
+            return;
+        }
+        let (watches, requests) = (&self.watches, &self.requests);
+        let forsaken = self.persistent.forsaken(|path| {
+            watches.has(path)
+                || requests.will_watch(path, WatchKind::Data)
+                || requests.will_watch(path, WatchKind::Child)
+        });
+        for path in forsaken {
+            self.push_own(Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any });
+        }
+    }
+
+    /// Takes note that a request is written, and turns one that would set a watch on the path of a persistent
+    /// one into one without: that one serves it. True for such a request.
+    pub(super) fn note_persistent(&mut self, request: &mut Request) -> bool {
+        let persistent = &mut self.persistent;
+        match request {
+            Request::AddWatch { path, .. } => persistent.set(path),
+            Request::SetWatches2 { recursive, .. } => recursive.iter().for_each(|path| persistent.set(path)),
+            Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => persistent.unset(path),
+            Request::SetWatches(watches) => {
+                let again: Vec<_> =
+                    watches.data.iter().filter(|path| persistent.is_set(path)).cloned().collect();
+                again.into_iter().for_each(|path| self.add_watch(path));
+            }
+            Request::Exists { path, watch }
+            | Request::GetData { path, watch }
+            | Request::GetChildren { path, watch }
+            | Request::GetChildren2 { path, watch } => {
+                let is_served = *watch && persistent.is_set(path);
+                *watch &= !is_served;
+                return is_served;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn add_watch(&mut self, path: String) {
+        self.push_own(Request::AddWatch { path, mode: WatchMode::PersistentRecursive });
+    }
+
+    /// Requests that set the persistent watches again on a new link. Where its server is known not to have
+    /// them they end.
+    pub(super) fn restore_persistent(&mut self, relative_zxid: i64) -> Vec<Request> {
+        const FIELDS: usize = 128;
+        const CHUNK: usize = 128 * 1024;
+        if self.support.is_refused() {
+            self.persistent.withdraw(&mut self.deliveries.persistent);
+            return Vec::new();
+        }
+        let limit = CHUNK.min(self.settings.outbound_limit).saturating_sub(FIELDS);
+        let once = Watches { relative_zxid, ..Watches::default() };
+        let lists = self.persistent.restore(limit).into_iter();
+        let again =
+            |recursive| Request::SetWatches2 { once: once.clone(), persistent: Vec::new(), recursive };
+        lists.map(again).collect()
+    }
+
+    /// Takes the answer to a request for persistent watches.
+    pub(super) fn persistent_answered(&mut self, code: Code, now: Timestamp) -> Result<(), LinkError> {
+        match code {
+            Code::OK => self.support.answered(),
+            Code::THROTTLED | Code::SESSION_EXPIRED => {
+                return Err(LinkError::Protocol(format!("a persistent watch could not be set: {code}")));
+            }
+            _ => {
+                self.support.refused(now);
+                self.told_refusal = false;
+                self.persistent.withdraw(&mut self.deliveries.persistent);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note that the link is lost, before its requests are forgotten.
+    pub(super) fn persistent_link_lost(&mut self, now: Timestamp) {
+        let asks = |op| matches!(op, OpCode::AddWatch | OpCode::SetWatches2);
+        if self.requests.in_flight.iter().any(|in_flight| asks(in_flight.op)) {
+            self.support.unanswered(now);
+        }
+        self.persistent.link_lost();
+    }
+
+    /// True once for each refusal of persistent watches by the server of the link.
+    pub(in crate::session) fn take_refusal(&mut self) -> bool {
+        !mem::replace(&mut self.told_refusal, true)
+    }
+
+    /// True while persistent watches are at the server of the link.
+    pub(in crate::session) fn has_persistent(&self) -> bool {
+        self.link == Link::Attached && self.support.is_confirmed() && self.persistent.any()
+    }
+
+    /// Takes an event: one of a watch that comes true once, of a persistent one, or of both.
+    pub(super) fn event(&mut self, event: &WatchEvent) {
+        if event.kind == EventKind::Deleted {
+            self.ephemerals.deleted(&event.path);
+        }
+        self.watches.fire(event, &mut self.deliveries.fires);
+        if let Some(path) = self.persistent.fire(event, &mut self.deliveries.persistent) {
+            let event = WatchEvent { kind: EventKind::ChildrenChanged, path };
+            self.watches.fire(&event, &mut self.deliveries.fires);
+        }
+        self.remove_forsaken();
+    }
+}
+
+/// The handle of a registered subscriber.
+pub(in crate::session) fn handle(
+    (id, batches): (u64, UnboundedReceiver<Vec<PersistentNews>>),
+    path: &str,
+    session: Arc<dyn Withdraw>,
+) -> PersistentWatch {
+    let registration = Registration { id, path: path.to_owned(), kind: WatchKind::Persistent, session };
+    PersistentWatch::new(batches, registration)
+}

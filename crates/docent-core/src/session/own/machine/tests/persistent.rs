@@ -1,0 +1,167 @@
+use super::*;
+use crate::session::PersistentNews;
+use docent_proto::WatchMode;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+type News = UnboundedReceiver<Vec<PersistentNews>>;
+
+fn watch(world: &mut World, path: &str) -> (u64, News) {
+    world.machine.watch_below(path).unwrap()
+}
+
+fn ops(world: &mut World) -> Vec<OpCode> {
+    world.written().iter().map(|frame| frame.request.op()).collect()
+}
+
+/// A world with a persistent watch on `/f`.
+fn watched() -> (World, u64, News) {
+    let mut world = World::attached();
+    let (id, news) = watch(&mut world, "/f");
+    let written = world.written();
+    let mode = WatchMode::PersistentRecursive;
+    assert_eq!(written[0].request, Request::AddWatch { path: "/f".to_owned(), mode });
+    world.answer(1, Code::OK, &Response::WatchAdded(Code::OK)).unwrap();
+    (world, id, news)
+}
+
+fn event(kind: EventKind, path: &str) -> PersistentNews {
+    PersistentNews::Event(kind, path.into())
+}
+
+#[test]
+fn events_at_and_below_the_path_are_told_in_their_order() {
+    let (mut world, _, mut news) = watched();
+    world.event(EventKind::Created, "/f");
+    world.event(EventKind::Created, "/f/a/b");
+    world.event(EventKind::Deleted, "/fx");
+    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f")]));
+    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f/a/b")]));
+    assert!(news.try_recv().is_err());
+}
+
+#[test]
+fn it_serves_those_who_watch_its_path_once() {
+    let (mut world, _, _news) = watched();
+    let (_, mut get) = world.get("/f", true);
+    let names = Request::GetChildren2 { path: "/f".to_owned(), watch: true };
+    let (_, mut names) = world.submit(names).unwrap();
+    let (_, mut below) = world.get("/f/a", true);
+    let is_watch = |frame: &RequestFrame| match frame.request {
+        Request::GetData { watch, .. } | Request::GetChildren2 { watch, .. } => watch,
+        _ => panic!("{frame:?}"),
+    };
+    assert_eq!(world.written().iter().map(is_watch).collect::<Vec<_>>(), [false, false, true]);
+    world.answer(2, Code::OK, &data()).unwrap();
+    let children = Response::Children { names: Vec::new(), stat: Some(Stat::default()) };
+    world.answer(3, Code::OK, &children).unwrap();
+    world.answer(4, Code::OK, &data()).unwrap();
+    let [mut changed, mut names, mut below] = [&mut get, &mut names, &mut below].map(|outcome| {
+        let Ok(Outcome::Reply(reply)) = outcome.try_recv() else { panic!("it was answered") };
+        reply.watch.expect("it is served")
+    });
+    world.event(EventKind::Created, "/f/b");
+    assert_eq!(names.fired.try_recv(), Ok(Fired::Event(EventKind::ChildrenChanged)));
+    assert!(changed.fired.try_recv().is_err());
+    world.event(EventKind::DataChanged, "/f");
+    assert_eq!(changed.fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+    // The server tells of both watches by one event.
+    world.event(EventKind::Deleted, "/f/a");
+    assert_eq!(below.fired.try_recv(), Ok(Fired::Event(EventKind::Deleted)));
+}
+
+#[test]
+fn it_is_removed_with_the_last_who_needs_it() {
+    let (mut world, id, _news) = watched();
+    let (_, mut get) = world.get("/f", true);
+    world.written();
+    // A read on its way needs it, and then the one who waits for a change.
+    world.machine.unregister(id, "/f", WatchKind::Persistent);
+    assert!(ops(&mut world).is_empty());
+    world.answer(2, Code::OK, &data()).unwrap();
+    let Ok(Outcome::Reply(reply)) = get.try_recv() else { panic!("it was answered") };
+    world.event(EventKind::Created, "/f/b");
+    assert!(ops(&mut world).is_empty());
+    world.event(EventKind::DataChanged, "/f");
+    let written = world.written();
+    let kind = docent_proto::WatchKind::Any;
+    assert_eq!(written[0].request, Request::RemoveWatches { path: "/f".to_owned(), kind });
+    drop(reply);
+    // From now on a watch on the path is one of its own.
+    let (_, _again) = world.get("/f", true);
+    assert!(matches!(world.written()[0].request, Request::GetData { watch: true, .. }));
+}
+
+#[test]
+fn the_end_of_another_watch_on_its_path_takes_nothing_away() {
+    let (mut world, _, _news) = watched();
+    let (id, _fired) = world.machine.watches.register("/f", WatchKind::Data);
+    world.machine.unregister(id, "/f", WatchKind::Data);
+    assert!(ops(&mut world).is_empty());
+    // One that was set on its way takes its place at older servers: it is set again.
+    let data = vec!["/f".to_owned()];
+    let watches = docent_proto::Watches { relative_zxid: 8, data, ..docent_proto::Watches::default() };
+    let _set = world.submit(Request::SetWatches(watches)).unwrap();
+    assert_eq!(ops(&mut world), [OpCode::SetWatches, OpCode::AddWatch]);
+}
+
+#[test]
+fn it_is_set_again_on_a_new_link_after_the_others() {
+    let (mut world, _, mut news) = watched();
+    let (_, _fired) = world.machine.watches.register("/f", WatchKind::Child);
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    let written = world.written();
+    assert_eq!(written[0].request.op(), OpCode::SetWatches);
+    let Request::SetWatches2 { recursive, .. } = &written[1].request else { panic!("{:?}", written[1]) };
+    assert_eq!((written[1].xid, &recursive[..]), (xid::SET_WATCHES, &["/f".to_owned()][..]));
+    for _ in 0..2 {
+        world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
+    }
+    world.event(EventKind::Created, "/f/a");
+    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f/a")]));
+}
+
+#[test]
+fn a_server_that_has_none_is_told_of_and_not_asked_again() {
+    let mut world = World::attached();
+    let (_, mut news) = watch(&mut world, "/f");
+    let (_, mut served) = world.get("/f", true);
+    world.written();
+    world.answer(1, Code::UNIMPLEMENTED, &Response::Empty).unwrap();
+    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert!(world.machine.take_refusal() && !world.machine.take_refusal());
+    // It was to be served by the watch that is not there.
+    world.answer(2, Code::OK, &data()).unwrap();
+    assert!(matches!(served.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
+    assert!(world.machine.watch_below("/f").is_none());
+    world.lose_link();
+    // It may be another server: that is known once there is a link.
+    let (_, mut news) = watch(&mut world, "/f");
+    world.machine.dialled(None, world.now);
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert!(ops(&mut world).is_empty());
+}
+
+#[test]
+fn a_server_that_hangs_up_on_each_request_for_one_is_asked_twice() {
+    let mut world = World::attached();
+    let (_, mut news) = watch(&mut world, "/f");
+    for asked in [OpCode::AddWatch, OpCode::SetWatches2] {
+        assert_eq!(ops(&mut world), [asked]);
+        world.lose_link();
+        world.machine.dialled(None, world.now);
+        world.attach(SESSION, T).unwrap();
+    }
+    assert!(ops(&mut world).is_empty());
+    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+}
+
+#[test]
+fn it_ends_with_the_session() {
+    let (mut world, _, mut news) = watched();
+    world.machine.end(SessionEnd::Expired);
+    world.deliver();
+    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Ended(SessionEnd::Expired)]));
+    assert!(news.try_recv().is_err() && world.machine.watch_below("/f").is_none());
+}

@@ -1,0 +1,59 @@
+use super::{Registration, SessionEnd};
+use docent_proto::EventKind;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// A persistent watch on a node and all below it. The session sets it again on each new link; changes while
+/// there was no link are not told. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct PersistentWatch {
+    batches: mpsc::UnboundedReceiver<Vec<PersistentNews>>,
+    /// News of the last batch that were not taken.
+    news: VecDeque<PersistentNews>,
+    registration: Registration,
+}
+
+/// News of a persistent watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PersistentNews {
+    /// A node at or below the watched one was created or deleted, or its data was set.
+    Event(EventKind, Arc<str>),
+    /// The server of the link does not have such watches. Nothing more is told.
+    Withdrawn,
+    Ended(SessionEnd),
+}
+
+impl PersistentWatch {
+    pub(super) fn new(
+        batches: mpsc::UnboundedReceiver<Vec<PersistentNews>>,
+        registration: Registration,
+    ) -> Self {
+        Self { batches, news: VecDeque::new(), registration }
+    }
+
+    /// The next news, in the order of the servers'. An event that came before the reply to a request is there
+    /// before that reply is, and those that came together are there together. `None` after the last. Cancel
+    /// safe.
+    pub(crate) async fn next(&mut self) -> Option<PersistentNews> {
+        if self.news.is_empty() {
+            self.news.extend(self.batches.recv().await?);
+        }
+        self.news.pop_front()
+    }
+
+    /// The next news if there are any now.
+    pub(crate) fn take(&mut self) -> Option<PersistentNews> {
+        if self.news.is_empty() {
+            self.news.extend(self.batches.try_recv().ok()?);
+        }
+        self.news.pop_front()
+    }
+}
+
+impl Drop for PersistentWatch {
+    fn drop(&mut self) {
+        let Registration { id, path, kind, session } = &self.registration;
+        session.unregister(*id, path, *kind);
+    }
+}

@@ -1,0 +1,143 @@
+use super::SharedMap;
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Change of one name: its new value, or none.
+type Step = (u16, Option<u8>);
+
+fn name(number: u16) -> Arc<str> {
+    format!("{number:05}").into()
+}
+
+fn apply(map: &mut SharedMap<u8>, model: &mut BTreeMap<Arc<str>, u8>, (number, value): Step) {
+    let name = name(number);
+    match value {
+        Some(value) => assert_eq!(map.insert(&name, value), model.insert(name, value)),
+        None => assert_eq!(map.remove(&name), model.remove(&name)),
+    }
+}
+
+fn assert_same(map: &SharedMap<u8>, model: &BTreeMap<Arc<str>, u8>) {
+    assert_eq!(map.len(), model.len());
+    assert!(map.iter().eq(model.iter()));
+    assert!(map.iter().rev().eq(model.iter().rev()));
+    for (at, (name, value)) in model.iter().enumerate() {
+        assert_eq!((map.get(name), map.position(name)), (Some(value), Ok(at)));
+        assert_eq!(map.at(at), Some((name, value)));
+    }
+    assert_eq!(map.at(model.len()), None);
+}
+
+/// The names that differ, with both values, found by a look at everything.
+fn compared(
+    before: &BTreeMap<Arc<str>, u8>,
+    after: &BTreeMap<Arc<str>, u8>,
+) -> Vec<(Arc<str>, Option<u8>, Option<u8>)> {
+    let mut names: Vec<_> = before.keys().chain(after.keys()).cloned().collect();
+    names.sort();
+    names.dedup();
+    let differences = names.into_iter().map(|name| {
+        let values = (before.get(&name).copied(), after.get(&name).copied());
+        (name, values.0, values.1)
+    });
+    differences.filter(|(_, before, after)| before != after).collect()
+}
+
+fn differences(before: &SharedMap<u8>, after: &SharedMap<u8>) -> Vec<(Arc<str>, Option<u8>, Option<u8>)> {
+    let mut found = Vec::new();
+    before.differences(
+        after,
+        |one, other| one == other,
+        |name, before, after| found.push((Arc::clone(name), before.copied(), after.copied())),
+    );
+    found
+}
+
+fn steps(names: u16, most: usize) -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec((0..names, proptest::option::weighted(0.6, any::<u8>())), 0..most)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn it_is_as_an_ordered_map_and_its_differences_are_those_of_a_comparison(
+        first in steps(2_000, 3_000),
+        gone in 0..2_000_u16,
+        second in steps(2_000, 200),
+    ) {
+        let (mut map, mut model) = (SharedMap::new(), BTreeMap::new());
+        for step in first {
+            apply(&mut map, &mut model, step);
+        }
+        assert_same(&map, &model);
+        let (before, model_before) = (map.clone(), model.clone());
+        // Many at once, too, so that levels go.
+        let gone = (0..gone).map(|number| (number, None));
+        for step in gone.chain(second) {
+            apply(&mut map, &mut model, step);
+        }
+        assert_same(&map, &model);
+        assert_same(&before, &model_before);
+        prop_assert_eq!(differences(&before, &map), compared(&model_before, &model));
+        prop_assert_eq!(differences(&map, &before), compared(&model, &model_before));
+        prop_assert!(differences(&map, &map.clone()).is_empty());
+    }
+}
+
+#[test]
+fn names_before_and_after_all_others_are_found() {
+    let mut map = SharedMap::new();
+    for number in (100..200).rev() {
+        map.insert(&name(number), 0);
+    }
+    assert_eq!((map.position("0"), map.position("9")), (Err(0), Err(100)));
+    assert_eq!(map.after(None).unwrap().0, &name(100));
+    assert_eq!(map.after(Some("00150")).unwrap().0, &name(151));
+    assert_eq!(map.after(Some("001505")).unwrap().0, &name(151));
+    assert!(map.after(Some("00199")).is_none());
+    assert_eq!(map.remove("none"), None);
+}
+
+#[test]
+fn an_iterator_meets_itself_in_the_middle() {
+    let mut map = SharedMap::new();
+    for number in 0..100 {
+        map.insert(&name(number), 0);
+    }
+    let mut iter = map.iter();
+    let mut met = 0;
+    while let Some((front, _)) = iter.next() {
+        assert_eq!(front, &name(met));
+        if let Some((back, _)) = iter.next_back() {
+            assert_eq!(back, &name(99 - met));
+        }
+        met += 1;
+    }
+    assert_eq!((met, iter.len()), (50, 0));
+}
+
+#[test]
+fn a_change_among_many_is_found_by_a_look_at_few() {
+    let mut map = SharedMap::new();
+    for number in 0..20_000 {
+        map.insert(&name(number), 0);
+    }
+    let before = map.clone();
+    for number in [3, 9_999, 19_998] {
+        map.insert(&name(number), 1);
+    }
+    map.remove(&name(5_000));
+    map.insert(&"05000x".into(), 1);
+    let looks = Cell::new(0);
+    let mut found = 0;
+    let is_same = |one: &u8, other: &u8| {
+        looks.set(looks.get() + 1);
+        one == other
+    };
+    before.differences(&map, is_same, |_, _, _| found += 1);
+    assert_eq!(found, 5);
+    assert!(looks.get() < 500, "{} values were compared", looks.get());
+}

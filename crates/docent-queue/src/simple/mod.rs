@@ -1,0 +1,8 @@
+//! The queue of ZooKeeper's documentation, and the items of it that this process knows.
+
+mod known;
+mod simple_queue;
+mod take;
+
+use known::Known;
+pub use simple_queue::SimpleQueue;

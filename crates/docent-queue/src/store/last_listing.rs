@@ -1,0 +1,198 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long others are expected to take the same items, once they did.
+const CONTENDED: Duration = Duration::from_millis(500);
+/// How long a listing is used for each of its items, so that long listings are rare: for 100,000 items 5 s.
+const FRESH_PER_ITEM: Duration = Duration::from_micros(50);
+/// Items up to which a new listing costs less than an attempt in vain.
+const SHORT: usize = 200;
+/// Items from which on a listing costs more than several attempts in vain.
+const LONG: usize = 2_000;
+/// Items that are looked at to find out how many of the first are taken.
+const MARKS: usize = 11;
+
+/// Items that may be free, as the last listing showed them and attempts since: first in first.
+#[derive(Debug)]
+pub(crate) struct LastListing<I> {
+    items: VecDeque<I>,
+    listed: Option<Listed>,
+    /// Time until which others are expected to take the same items.
+    contended: Option<Instant>,
+}
+
+/// Time and cost of the listing.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    at: Instant,
+    /// Number of items that were free.
+    items: usize,
+}
+
+impl Listed {
+    /// For how long it is used, for what it costs.
+    fn worth(self) -> Duration {
+        FRESH_PER_ITEM.saturating_mul(u32::try_from(self.items).unwrap_or(u32::MAX))
+    }
+}
+
+impl<I> Default for LastListing<I> {
+    fn default() -> Self {
+        Self { items: VecDeque::new(), listed: None, contended: None }
+    }
+}
+
+impl<I: AsRef<str>> LastListing<I> {
+    /// Takes a listing of items in their order.
+    pub(crate) fn fill(&mut self, items: Vec<I>) {
+        self.listed = Some(Listed { at: Instant::now(), items: items.len() });
+        self.items = items.into();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// True when it is time to list again, although there may be items left: after `fresh`, or after the
+    /// time that the listing is worth.
+    pub(crate) fn is_old(&self, now: Instant, fresh: Duration) -> bool {
+        self.listed.is_none_or(|listed| now.duration_since(listed.at) >= fresh.max(listed.worth()))
+    }
+
+    /// True when it may be listed again for the sake of one item.
+    pub(crate) fn may_be_listed(&self, now: Instant) -> bool {
+        self.items.len() <= SHORT
+            || self.listed.is_none_or(|listed| now.duration_since(listed.at) >= listed.worth())
+    }
+
+    /// True when a new listing costs more than several attempts in vain.
+    pub(crate) fn is_long(&self) -> bool {
+        self.items.len() >= LONG
+    }
+
+    /// Notes that others take the same items.
+    pub(crate) fn contend(&mut self) {
+        self.contended = Some(Instant::now() + CONTENDED);
+    }
+
+    /// True when others are expected to take the same items.
+    pub(crate) fn is_contended(&self, now: Instant) -> bool {
+        self.contended.is_some_and(|until| now < until)
+    }
+
+    /// The first `count`.
+    pub(crate) fn first(&self, count: usize) -> Vec<String> {
+        self.items.iter().take(count).map(|item| item.as_ref().to_owned()).collect()
+    }
+
+    /// Takes the first one away.
+    pub(crate) fn pop(&mut self) -> Option<I> {
+        self.items.pop_front()
+    }
+
+    /// Forgets the first `count`.
+    pub(crate) fn taken(&mut self, count: usize) {
+        self.items.drain(..count.min(self.items.len()));
+    }
+
+    /// Forgets the item with this name: it is not free.
+    pub(crate) fn forget(&mut self, name: &str) {
+        let index = self.items.iter().position(|item| item.as_ref() == name);
+        index.map(|index| self.items.remove(index));
+    }
+
+    /// Forgets those of the first `count` that are not `kept`.
+    pub(crate) fn retain_first(&mut self, count: usize, is_kept: impl Fn(&str) -> bool) {
+        let first = self.items.len().min(count);
+        let kept: Vec<_> = self.items.drain(..first).filter(|item| is_kept(item.as_ref())).collect();
+        kept.into_iter().rev().for_each(|item| self.items.push_front(item));
+    }
+
+    /// Names of items from the first one on, each twice as far as the one before; none where a listing is
+    /// cheaper.
+    pub(crate) fn marks(&self) -> Vec<String> {
+        let marks =
+            (0..if self.is_long() { MARKS } else { 0 }).map_while(|power| self.items.get(mark(power)));
+        marks.map(|item| item.as_ref().to_owned()).collect()
+    }
+
+    /// Forgets the items up to the last of the first `marks` that are all taken. Items are taken in their
+    /// order: those between two that are taken are taken, too, but for one that came back.
+    pub(crate) fn forget_taken(&mut self, marks: &[String], is_taken: impl Fn(usize, &str) -> bool) {
+        // Another call may have taken from the front since the marks were made.
+        let begins = |mark: &String| self.items.front().is_some_and(|first| first.as_ref() == mark);
+        let taken = marks.iter().enumerate().take_while(|(index, mark)| is_taken(*index, mark)).count();
+        if let Some(last) = taken.checked_sub(1)
+            && marks.first().is_some_and(begins)
+        {
+            self.taken(mark(last) + 1);
+        }
+    }
+}
+
+impl<I: Ord> LastListing<I> {
+    /// Puts an item back into its place, of items that are in the order of their names.
+    pub(crate) fn put_back(&mut self, item: I) {
+        if let Err(place) = self.items.binary_search(&item) {
+            self.items.insert(place, item);
+        }
+    }
+}
+
+/// Position of a mark: 0, 1, 3, 7 and so on.
+fn mark(power: usize) -> usize {
+    (1 << power) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("item-{number:010}")).collect()
+    }
+
+    fn listing(count: usize) -> LastListing<String> {
+        let mut listing = LastListing::default();
+        listing.fill(names(count));
+        listing
+    }
+
+    #[test]
+    fn items_before_the_first_that_is_there_are_taken() {
+        let names = names(3_000);
+        let left_of = |taken: usize| {
+            let mut listing = listing(3_000);
+            let marks = listing.marks();
+            assert_eq!(marks.last(), Some(&names[1023]));
+            listing.forget_taken(&marks, |_, mark| mark < names[taken].as_str());
+            listing.first(1).remove(0)
+        };
+        let firsts = [(0, 0), (1, 1), (2, 2), (3, 2), (63, 32), (64, 64), (1_023, 512), (1_500, 1_024)];
+        for (taken, first) in firsts {
+            assert_eq!(left_of(taken), names[first], "{taken}");
+        }
+    }
+
+    #[test]
+    fn marks_of_a_listing_that_was_taken_from_since_say_nothing() {
+        let mut listing = listing(3_000);
+        let marks = listing.marks();
+        listing.pop();
+        listing.forget_taken(&marks, |_, _| true);
+        assert_eq!(listing.first(1), names(2)[1..]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_listing_is_used_longer() {
+        let fresh = Duration::from_millis(500);
+        let mut listing = listing(100_000);
+        for (later, is_due) in [(4, false), (5, true)] {
+            let later = Instant::now() + Duration::from_secs(later);
+            assert_eq!((listing.is_old(later, fresh), listing.may_be_listed(later)), (is_due, is_due));
+        }
+        listing.taken(99_900);
+        assert!(!listing.is_old(Instant::now(), fresh) && listing.may_be_listed(Instant::now()));
+    }
+}

@@ -1,0 +1,96 @@
+//! Requests and round trips that instances and their viewers take.
+
+use crate::scene::{ORDERS, next, orders, registry, until_ids, view};
+use docent::Client;
+use docent::discovery::Registration;
+use docent_battery::{Backend, FrameKind, Proxy, TestServer, both_backends, round_trips};
+use docent_proto::OpCode;
+use docent_tests::{builder, connect, soon, until};
+
+/// Requests besides pings, since a place of the trace, and the round trips they took.
+fn since(proxy: &Proxy, before: usize) -> (Vec<OpCode>, usize) {
+    let trace = &proxy.trace()[before..];
+    let requests = trace.iter().filter(|frame| frame.kind == FrameKind::Request);
+    let requests = requests.filter_map(|frame| frame.op).filter(|op| *op != OpCode::Ping).collect();
+    (requests, round_trips(trace))
+}
+
+/// A client that has registered the instance `a`, behind a proxy of its own, with nothing under way any more.
+async fn registered(server: &TestServer, other: &Client) -> (Proxy, Client, Registration) {
+    let proxy = server.proxy().await;
+    let client = builder(server, proxy.connect_string()).connect().await.unwrap();
+    let registration = soon(registry(&client).register(orders("a"))).await.unwrap();
+    // A marker of exact writes, and the session's witness, which is made in the background.
+    until(async || other.children("/_docent/markers").await.is_ok_and(|found| found.names.len() == 2)).await;
+    soon(client.sync("/")).await.unwrap();
+    (proxy, client, registration)
+}
+
+both_backends! {
+    async fn an_update_is_a_write_and_a_read_in_one_trip_and_a_viewer_reads_once(backend: Backend) {
+        let server = backend.start().await;
+        let (other, eyes) = (connect(&server).await, server.proxy().await);
+        let (proxy, _client, registration) = registered(&server, &other).await;
+        let viewer = builder(&server, eyes.connect_string()).connect().await.unwrap();
+        let view = view(&viewer).await;
+        let mut changes = view.changes();
+        assert_eq!(next(&mut changes).await, "added a");
+        soon(viewer.sync("/")).await.unwrap();
+        let (writes, reads) = (proxy.trace().len(), eyes.trace().len());
+        for port in 1..=10 {
+            let mut instance = orders("a");
+            instance.port = Some(port);
+            soon(registration.update(instance)).await.unwrap();
+            assert_eq!(next(&mut changes).await, "updated a");
+        }
+        let update = [OpCode::Multi, OpCode::GetData];
+        assert_eq!(since(&proxy, writes), (update.repeat(10), 10), "of the one that changes");
+        assert_eq!(since(&eyes, reads), (vec![OpCode::GetData; 10], 10), "of the one that looks on");
+    }
+
+    async fn an_instance_that_was_updated_is_deregistered_by_one_request(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let (proxy, client, registration) = registered(&server, &other).await;
+        soon(registration.set_enabled(false)).await.unwrap();
+        let before = proxy.trace().len();
+        soon(registration.deregister()).await.unwrap();
+        // After it, for nothing else may follow.
+        assert!(soon(client.exists(&format!("{ORDERS}/a"))).await.unwrap().is_none());
+        assert_eq!(since(&proxy, before), (vec![OpCode::Multi, OpCode::Exists], 2));
+    }
+
+    async fn an_instance_that_never_changed_is_looked_at_before_it_is_deregistered(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let (proxy, client, registration) = registered(&server, &other).await;
+        let before = proxy.trace().len();
+        soon(registration.deregister()).await.unwrap();
+        assert!(soon(client.exists(&format!("{ORDERS}/a"))).await.unwrap().is_none());
+        let looked = vec![OpCode::Sync, OpCode::Exists, OpCode::Multi, OpCode::Exists];
+        assert_eq!(since(&proxy, before), (looked, 3));
+    }
+
+    async fn a_join_and_a_leave_cost_a_viewer_a_listing_and_a_read_each(backend: Backend) {
+        let server = backend.start().await;
+        let (other, eyes) = (connect(&server).await, server.proxy().await);
+        let registered = soon(registry(&other).register(orders("a"))).await.unwrap();
+        let viewer = builder(&server, eyes.connect_string()).connect().await.unwrap();
+        let view = view(&viewer).await;
+        until_ids(&view, &["a"]).await;
+        soon(viewer.sync("/")).await.unwrap();
+        let before = eyes.trace().len();
+        let joined = soon(registry(&other).register(orders("b"))).await.unwrap();
+        until_ids(&view, &["a", "b"]).await;
+        soon(viewer.sync("/")).await.unwrap();
+        assert_eq!(since(&eyes, before), (vec![OpCode::GetChildren2, OpCode::GetData, OpCode::Sync], 3));
+        let before = eyes.trace().len();
+        soon(joined.deregister()).await.unwrap();
+        until_ids(&view, &["a"]).await;
+        soon(viewer.sync("/")).await.unwrap();
+        let mut requests = since(&eyes, before).0;
+        requests.sort_by_key(|op| format!("{op:?}"));
+        assert_eq!(requests, [OpCode::GetChildren2, OpCode::GetData, OpCode::Sync]);
+        drop(registered);
+    }
+}

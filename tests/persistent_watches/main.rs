@@ -1,0 +1,50 @@
+//! Caches, and the views, groups and folders of configurations that rest on them, with persistent watches.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../core/children_cache.rs"]
+mod children_cache;
+#[path = "../core/children_cache_faults.rs"]
+mod children_cache_faults;
+mod cost;
+#[path = "../core/fake.rs"]
+#[allow(dead_code, reason = "other suites use more of it")]
+mod fake;
+mod fallback;
+#[path = "../discovery/large.rs"]
+mod large;
+#[path = "../discovery/membership/mod.rs"]
+mod membership;
+mod mixed;
+#[path = "../discovery/properties.rs"]
+mod properties;
+#[path = "../discovery/scene.rs"]
+mod scene;
+#[path = "../config/support.rs"]
+#[allow(dead_code, reason = "other suites use more of it")]
+mod support;
+#[path = "../config/tree.rs"]
+mod tree;
+#[path = "../core/tree_cache.rs"]
+mod tree_cache;
+#[path = "../discovery/unreadable.rs"]
+mod unreadable;
+#[path = "../discovery/view.rs"]
+mod view;
+#[path = "../core/watches.rs"]
+mod watches;
+
+use docent::Client;
+use docent::client::ClientBuilder;
+use docent_battery::TestServer;
+
+fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
+    docent_tests::builder(server, connect_string).persistent_watches()
+}
+
+async fn connect(server: &TestServer) -> Client {
+    builder(server, server.connect_string()).connect().await.unwrap()
+}
+
+/// True where caches use persistent watches: one at the server for each, in both of its tables.
+const PERSISTENT: bool = true;
