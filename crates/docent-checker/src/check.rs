@@ -1,6 +1,6 @@
 //! The invariants, one file each. The groups below are those of locks, readers and writers, elections,
-//! permits, barriers, queues, values, views, and sessions; `Invariant` gives each its letter and number. Each
-//! scan takes n log n steps at most.
+//! permits, barriers, queues, values, views, watchers, and sessions; `Invariant` gives each its letter and
+//! number. Each scan takes n log n steps at most.
 
 mod record;
 
@@ -64,6 +64,9 @@ mod announced;
 mod ownership;
 mod removals;
 mod views;
+
+mod answers;
+mod told;
 
 mod close;
 mod connection;
@@ -132,6 +135,8 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     removals::check,
     ownership::check,
     announced::check,
+    told::check,
+    answers::check,
     connection::check,
     deadlines::check,
     leftovers::check,

@@ -9,7 +9,7 @@ mod kind;
 mod link_state;
 mod queue;
 
-pub use attempt::{Attempt, Ending, Grant, Handle, Role, Use};
+pub use attempt::{Attempt, Ending, Grant, Handle, Role, Turn, Use};
 pub use config::{Following, Outcome, Publishing, Way};
 pub use discovery::{Announcing, Listed, Viewing};
 pub use double_barrier::Meeting;

@@ -22,7 +22,7 @@ impl Write for Fnv {
 }
 
 impl Run {
-    /// The hash of the recorded events and committed changes.
+    /// The hash of the recorded events, the committed changes and what watchers were told.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv(OFFSET);
         for event in &self.events {
@@ -31,6 +31,9 @@ impl Run {
         }
         for change in &self.journal {
             let _ = writeln!(hash, "{change:?}");
+        }
+        for link in &self.facts.watchers {
+            let _ = writeln!(hash, "{link:?}");
         }
         Fingerprint(hash.0)
     }

@@ -30,8 +30,10 @@ pub enum ChangeKind {
     Created,
     /// A node was deleted.
     Deleted,
-    /// A node's data or access control list was set.
+    /// A node's data was set.
     Set,
+    /// A node's access control list was set, which no watch tells of.
+    AclSet,
 }
 
 /// Cause of a session's end.
@@ -61,7 +63,8 @@ impl Change {
             TransactionKind::SessionEnded { cause, .. } => ChangeKind::Ended(cause.into()),
             TransactionKind::Created => ChangeKind::Created,
             TransactionKind::Deleted => ChangeKind::Deleted,
-            TransactionKind::DataSet { .. } | TransactionKind::AclSet { .. } => ChangeKind::Set,
+            TransactionKind::DataSet { .. } => ChangeKind::Set,
+            TransactionKind::AclSet { .. } => ChangeKind::AclSet,
             // Any other change that a server may know one day moves no node and no session.
             _ => return None,
         };

@@ -124,7 +124,7 @@ impl JournalReplay {
                     };
                     touched.extend(self.delete(&change.path, Gone { when: now, by }));
                 }
-                ChangeKind::Set => {}
+                ChangeKind::Set | ChangeKind::AclSet => {}
             }
         }
         for key in touched {

@@ -29,13 +29,17 @@ mod rw_lines;
 mod spans;
 mod timeline;
 mod violation;
+mod watch_model;
+mod watched_link;
+mod watched_tree;
+mod watcher;
 
 pub use check::check;
 pub use coverage::Coverage;
 pub use event::{
     Announcing, Attempt, AttemptId, CallId, Candidacy, ClientId, Delivering, Ending, Event, EventKind,
     FaultKind, Following, Grant, Handle, LinkState, Listed, Meeting, Onlooking, Outcome, Publishing, Putting,
-    Role, Settlement, Taking, Use, Viewing, Way,
+    Role, Settlement, Taking, Turn, Use, Viewing, Way,
 };
 pub use fingerprint::Fingerprint;
 pub use journal::{Change, ChangeKind, EndCause};
@@ -44,3 +48,4 @@ pub use report::report;
 pub use resource::FencedResource;
 pub use run::{DeadReason, EndState, Facts, Limit, Noted, Queued, QueuedAs, Run, Tolerances, Written};
 pub use violation::{Invariant, Violation};
+pub use watcher::{Heard, WatcherLink};

@@ -1,5 +1,6 @@
 use crate::event::{ClientId, Event};
 use crate::journal::Change;
+use crate::watcher::WatcherLink;
 use docent_server::{Transaction, TransactionKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub struct Facts {
     pub queues: BTreeMap<String, u32>,
     /// Writes into nodes whose data is asked for, in the order of transactions.
     pub written: Vec<Written>,
+    /// Links of clients that watch by bare requests, in the order in which they were made.
+    pub watchers: Vec<WatcherLink>,
     /// State of the server at the end.
     pub end: EndState,
     /// Exactness of the record, and delays that are allowed.
@@ -175,6 +178,7 @@ impl Facts {
             queued: Vec::new(),
             queues: BTreeMap::new(),
             written: Vec::new(),
+            watchers: Vec::new(),
             end: EndState::default(),
             tolerances: Tolerances::default(),
         }

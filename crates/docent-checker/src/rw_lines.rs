@@ -23,6 +23,9 @@ pub(crate) struct Place {
     pub(crate) admitted: Option<Moment>,
     /// The nearest ones that it had to wait for, one after the other.
     pub(crate) blockers: Vec<usize>,
+    /// Others that it may have watched while it waited: for a writer those right before the nearest one, for
+    /// a reader all writers ahead.
+    pub(crate) others: BTreeSet<usize>,
     /// True when it is that of a writer that steps down: the writer's node was there when it was made.
     pub(crate) taken_over: bool,
 }
@@ -74,20 +77,26 @@ impl RwLines {
         }
     }
 
-    /// Notes the one that it has to wait for, if that has changed. A reader never waits for the writer that
-    /// it was: that has its number.
+    /// Notes the nearest one that it has to wait for, if that has changed, and others. A reader never waits
+    /// for the writer that it was: that has its number.
     fn look(&mut self, alive: &BTreeSet<(i32, bool, usize)>, one: (i32, bool, usize), now: Moment) {
         let (number, is_writer, index) = one;
         let place = self.places.entry(index).or_default();
+        let ahead = alive.range(..(number, false, 0)).rev();
+        let mut ahead =
+            ahead.filter(|(_, other_writes, _)| is_writer || *other_writes).map(|(.., other)| *other);
+        let nearest = ahead.next();
+        if place.admitted.is_none() {
+            place.others.extend(ahead.take(if is_writer { 1 } else { usize::MAX }));
+        }
         let waits = place.blockers.last().is_some_and(|last| alive.iter().any(|(.., other)| other == last));
         if place.admitted.is_some() || waits {
             return;
         }
         place.taken_over |=
             !is_writer && alive.range((number, true, 0)..=(number, true, usize::MAX)).next().is_some();
-        let ahead = alive.range(..(number, false, 0)).rev();
-        match ahead.into_iter().find(|(_, other_writes, _)| is_writer || *other_writes) {
-            Some((.., blocker)) => place.blockers.push(*blocker),
+        match nearest {
+            Some(blocker) => place.blockers.push(blocker),
             None => place.admitted = Some(now),
         }
     }

@@ -112,6 +112,10 @@ pub enum Invariant {
     C4,
     /// Counted exactly: `counters`.
     C5,
+    /// Watches tell each change once: `told`.
+    W1,
+    /// Answers about nodes, sessions and watches: `answers`.
+    W2,
     /// Connection state: `connection`.
     K1,
     /// Deadlines: `deadlines`.

@@ -39,6 +39,11 @@ pub(crate) struct Common {
 }
 
 impl ClientHost {
+    /// A host with a process that is no client of the workload.
+    pub(crate) fn new(name: String, number: u32) -> Self {
+        Self { name, controls: Controls::default(), number, life: Rc::default() }
+    }
+
     /// Puts a client's host into the network.
     pub(crate) fn add(sim: &mut Sim<'_>, number: u32, common: &Common, rng: &mut Rng) -> Self {
         let name = format!("client-{number}");
@@ -196,7 +201,9 @@ pub(crate) fn builder(
     controls: &Controls,
     recorder: Option<ClientRecorder>,
 ) -> ClientBuilder {
-    Client::builder(server::connect_string(setting))
+    let builder = Client::builder(server::connect_string(setting));
+    let builder = if setting.persistent_watches { builder.persistent_watches() } else { builder };
+    builder
         .session_timeout(setting.timeout)
         .server_tick(setting.tick)
         .operation_timeout(setting.operation_timeout)

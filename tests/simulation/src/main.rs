@@ -8,6 +8,7 @@ mod clock;
 mod controls;
 mod faults;
 mod listener;
+mod observer;
 mod operator;
 mod options;
 mod outcome;
@@ -69,16 +70,22 @@ fn run() -> Result<bool> {
 
 #[cfg(docent_planted)]
 fn plant(name: Option<&str>) -> Result<()> {
-    if let Some(name) = name {
-        docent::planted::plant(name)?;
+    let Some(name) = name else { return Ok(()) };
+    let of_servers = docent_server::planted::Planted::ALL.iter().find(|defect| defect.name() == name);
+    match of_servers {
+        Some(defect) => docent_server::planted::plant(Some(*defect)),
+        None => docent::planted::plant(name)?,
     }
     Ok(())
 }
 
-/// The names of all defects that can be planted into this build.
+/// The names of all defects that can be planted into this build: those of the client, and those of servers
+/// that a workload shows.
 #[cfg(docent_planted)]
 fn defects() -> impl Iterator<Item = &'static str> {
-    docent::planted::Planted::ALL.iter().map(|defect| defect.name())
+    let of_servers = docent_server::planted::Planted::ALL.iter().map(|defect| defect.name());
+    let of_clients = docent::planted::Planted::ALL.iter().map(|defect| defect.name());
+    of_clients.chain(of_servers.filter(|name| workload::shows(name)))
 }
 
 #[cfg(not(docent_planted))]

@@ -55,11 +55,11 @@ impl Operator {
     }
 }
 
-/// Deletes a node that may be gone by then, while the server may be away.
+/// Deletes a node that may be gone by then, or have got children, while the server may be away.
 async fn delete(client: &Client, path: &str) -> Result<(), docent::Error> {
     match client.delete(path, None).await {
         Err(error) if error.kind() == ErrorKind::NoNode || error.may_have_applied() => Ok(()),
-        Err(error) if error.kind() == ErrorKind::Timeout => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotEmpty | ErrorKind::Timeout) => Ok(()),
         result => result,
     }
 }

@@ -158,6 +158,24 @@ pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -
     plan
 }
 
+/// Faults of the observers: all kinds but deletions, which would strike others.
+pub(crate) fn of_observers(setting: &Setting, count: u32, rng: &mut Rng) -> Vec<Planned> {
+    let mut plan = Vec::new();
+    let observers = 0..usize::try_from(count).unwrap_or(0);
+    for (lane, observer) in [NETWORK, PROCESS, REQUESTS, &SESSION[..1]]
+        .into_iter()
+        .flat_map(|lane| observers.clone().map(move |n| (lane, n)))
+    {
+        let mut rng = rng.fork();
+        fill(setting, &mut rng, &mut plan, |rng| {
+            let kind = lane[rng.usize(..lane.len())];
+            strike(setting, rng, kind, observer)
+        });
+    }
+    plan.sort_by_key(|planned| planned.at);
+    plan
+}
+
 /// Faults that strike all clients alike.
 fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
     let mut faults = Vec::new();

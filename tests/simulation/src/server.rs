@@ -16,7 +16,7 @@ pub(crate) const LEADER: &str = "server";
 pub(crate) const FOLLOWER: &str = "follower";
 
 /// Their port.
-const PORT: u16 = 2181;
+pub(crate) const PORT: u16 = 2181;
 
 /// Commands to the server's host, which has to wait for their end.
 #[derive(Debug)]
@@ -135,6 +135,7 @@ async fn follow(
         .start_on(SimulatedBind)
         .await
         .map_err(Box::<StartError>::new)?;
+    follower.set_3_5(setting.old_follower);
     slot.get_or_init(|| follower);
     std::future::pending().await
 }

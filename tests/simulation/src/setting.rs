@@ -20,6 +20,10 @@ pub(crate) struct Setting {
     /// Whether the servers say in the header of an event which transaction it is of, as ZooKeeper does from
     /// 3.9 on.
     pub(crate) zxid_in_events: bool,
+    /// Whether caches ask for persistent watches.
+    pub(crate) persistent_watches: bool,
+    /// Whether a follower has the operations of ZooKeeper 3.5 alone, as in an ensemble that is being upgraded.
+    pub(crate) old_follower: bool,
     /// For how long a follower that lost its leader goes on serving.
     pub(crate) sync_limit: Duration,
     /// How long a client's operations may take.
@@ -53,6 +57,8 @@ impl Setting {
             timeout,
             lag: None,
             zxid_in_events: apart(options.seed, *b"\0event\0\0").bool(),
+            persistent_watches: apart(options.seed, *b"\0persist").bool(),
+            old_follower: apart(options.seed, *b"\0old-one").bool(),
             relay: rng.bool().then(|| if rng.bool() { tick } else { tick / 2 }),
             sync_limit: tick * [5, 10, 30][rng.usize(..3)],
             operation_timeout: timeout.mul_f64(1.0 + 4.0 * rng.f64()),

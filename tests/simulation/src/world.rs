@@ -1,6 +1,7 @@
 use crate::client::{ClientHost, Common};
 use crate::clock::WorldTime;
 use crate::faults::{Faults, Victims};
+use crate::observer::Observers;
 use crate::operator::Operator;
 use crate::options::Options;
 use crate::outcome::Outcome;
@@ -31,6 +32,7 @@ pub(crate) struct World {
     operator: Operator,
     clients: Vec<ClientHost>,
     faults: Faults,
+    observers: Option<Observers>,
     stop: CancellationToken,
 }
 
@@ -45,6 +47,9 @@ impl World {
         let workload = workload::by_name(&options.recipe, &mut rng.fork()).with_context(|| {
             format!("recipe {:?} must be one of {:?}", options.recipe, workload::names().collect::<Vec<_>>())
         })?;
+        let observers = number_of_observers(&setting, &*workload);
+        // Observers ask each server for operations that an old one does not have.
+        let setting = Setting { old_follower: setting.old_follower && observers == 0, ..setting };
         let plan = match options.calm {
             true => Vec::new(),
             false => plan::draw(&setting, workload.theme(), &mut rng.fork()),
@@ -65,7 +70,20 @@ impl World {
         let numbers = 0..u32::try_from(setting.clients).context("so many clients")?;
         let clients = numbers.map(|number| ClientHost::add(&mut sim, number, &common, &mut rng)).collect();
         let faults = Faults::new(plan);
-        Ok(Self { sim, time, setting, recorder, workload, servers, operator, clients, faults, stop })
+        let observers = add_observers(observers, options, &setting, &*workload, (&mut sim, &time));
+        Ok(Self {
+            sim,
+            time,
+            setting,
+            recorder,
+            workload,
+            servers,
+            operator,
+            clients,
+            faults,
+            observers,
+            stop,
+        })
     }
 
     /// Runs it to its end, and says what came of it.
@@ -91,6 +109,7 @@ impl World {
         facts.queues = self.workload.queues();
         facts.queued = self.workload.queued(journal);
         facts.written = self.workload.written(journal);
+        facts.watchers = self.observers.as_ref().map(Observers::links).unwrap_or_default();
         facts.sessions = self.clients.iter().flat_map(|client| client.controls.sessions()).collect();
         facts.tolerances = self.setting.tolerances(self.faults.freeze());
         facts.end.at = self.sim.elapsed();
@@ -112,6 +131,10 @@ impl World {
         self.recorder.world(EventKind::Calm);
         self.stop.cancel();
         self.until("the end of all clients", self.patience(), |world| !world.any_client_runs())?;
+        if let Some(observers) = &self.observers {
+            observers.stop.cancel();
+        }
+        self.until("the end of all observers", self.patience(), |world| !world.any_observer_runs())?;
         self.operator.dismiss();
         // A dead client has a session until that expires.
         let expiry = self.setting.timeout + self.setting.tick * 3;
@@ -148,7 +171,7 @@ impl World {
         Ok(())
     }
 
-    fn let_faults_happen(&mut self, what: impl FnOnce(&mut Faults, Duration, &mut Victims<'_, '_>)) {
+    fn let_faults_happen(&mut self, what: impl Fn(&mut Faults, Duration, &mut Victims<'_, '_>)) {
         let now = self.sim.elapsed();
         self.time.set(now);
         let mut victims = Victims {
@@ -160,15 +183,44 @@ impl World {
             setting: &self.setting,
         };
         what(&mut self.faults, now, &mut victims);
+        if let Some(observers) = &mut self.observers {
+            victims.clients = &observers.hosts;
+            victims.recorder = &observers.recorder;
+            what(&mut observers.faults, now, &mut victims);
+        }
     }
 
     fn any_client_runs(&mut self) -> bool {
         self.clients.iter().any(|client| self.sim.is_host_running(client.name.as_str()))
     }
 
+    fn any_observer_runs(&mut self) -> bool {
+        let observers = self.observers.iter().flat_map(|observers| &observers.hosts);
+        observers.map(|host| host.name.as_str()).any(|name| self.sim.is_host_running(name))
+    }
+
     fn is_empty(&mut self) -> bool {
         self.servers.leader().is_some_and(|server| server.session_count() == 0)
     }
+}
+
+/// Number of observers: those of the workload, and one at least in every ninth run.
+fn number_of_observers(setting: &Setting, workload: &dyn Workload) -> u32 {
+    const EVERY: u64 = 9;
+    workload.observers().max(u32::from(setting.seed.is_multiple_of(EVERY)))
+}
+
+fn add_observers(
+    count: u32,
+    options: &Options,
+    setting: &Setting,
+    workload: &dyn Workload,
+    (sim, time): (&mut Sim<'static>, &WorldTime),
+) -> Option<Observers> {
+    let clock = time.clone();
+    let recorder = Recorder::new(move || clock.now());
+    let paths = ["/".to_owned()].into_iter().chain(workload.watched()).collect();
+    (count > 0).then(|| Observers::add(sim, setting, (count, paths, options.calm), recorder))
 }
 
 fn network(options: &Options, setting: &Setting) -> Sim<'static> {

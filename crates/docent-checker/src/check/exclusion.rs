@@ -1,6 +1,6 @@
 use crate::analysis::{Analysis, End};
 use crate::attempt_trace::AttemptTrace;
-use crate::event::Grant;
+use crate::event::{AttemptId, Grant};
 use crate::journal_replay::NodeLife;
 use crate::run::Tolerances;
 use crate::violation::{Found, Invariant, Violation};
@@ -10,10 +10,11 @@ use std::time::Duration;
 /// there, belonged to the session of the grant, and was the first of its line; no two grants share one.
 ///
 /// That is so because a line has one first at each transaction: two grants could share one only by sharing
-/// their node. The transaction came before the grant was returned. An attempt that is granted by a node that
-/// is gone already did not know it yet: it knows at once that its client deleted the node or its session ran
-/// out, and of deeds of others within the time that news take. For shared roles ownership and presence are
-/// checked; R1, R3 and S1 ask which of them are admitted.
+/// their node. Those that do are turns with one ticket, each with a number of its own: M3 asks whether one
+/// was over before the next began. The transaction came before the grant was returned. An attempt that is
+/// granted by a node that is gone already did not know it yet: it knows at once that its client deleted the
+/// node or its session ran out, and of deeds of others within the time that news take. For shared roles
+/// ownership and presence are checked; R1, R3 and S1 ask which of them are admitted.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for trace in analysis.attempts.all() {
         let Some((at, grant)) = trace.granted else { continue };
@@ -34,7 +35,13 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             presence(analysis, trace, at, node),
         ];
         found.extend(sentences.into_iter().flatten().map(wrong));
-        if let Some(other) = analysis.holders(index).iter().find(|other| **other < trace.id()) {
+        let is_turn = |other: &AttemptId| {
+            let number = |grant: &Grant| grant.turn.map(|turn| turn.number);
+            let theirs = analysis.attempts.get(*other).and_then(|other| number(other.granted?.1));
+            theirs.is_some() && number(grant).is_some_and(|ours| theirs != Some(ours))
+        };
+        let mut others = analysis.holders(index).iter();
+        if let Some(other) = others.find(|other| **other < trace.id() && !is_turn(other)) {
             found.push(
                 wrong("granted by the node that another one was granted by:".to_owned()).attempt(*other),
             );

@@ -3,7 +3,8 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
 /// **Fences increase**: every exclusive guard has a fence, made from the transaction that created its node,
-/// and it is higher than those of all earlier holders of the path.
+/// and it is higher than those of all earlier holders of the path. That of a turn with a shared ticket is
+/// made from that and the turn's number.
 ///
 /// Assumed: one history of the ensemble, which was not restored from an older copy. A downgraded guard is not
 /// exclusive and not looked at.
@@ -13,22 +14,23 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let held = exclusive.filter_map(|trace| {
         let (_, node) = analysis.node_of(trace)?;
         let (at, grant) = trace.granted?;
-        Some((node.created.zxid, at, grant.fence, trace))
+        Some((node.created.zxid, grant.turn.map(|turn| turn.number), at, grant, trace))
     });
     let mut held: Vec<_> = held.collect();
-    held.sort_by_key(|(czxid, at, ..)| (*czxid, *at));
-    for (czxid, at, fence, trace) in held {
+    held.sort_by_key(|(czxid, turn, at, ..)| (*czxid, *turn, *at));
+    for (czxid, _, at, grant, trace) in held {
         let wrong = |what: String| {
             Violation::new(Invariant::M4, at, what)
                 .attempt(trace.id())
                 .client(trace.client)
                 .path(trace.attempt.path.clone())
         };
-        let Some(fence) = fence else {
+        let Some(fence) = grant.fence else {
             found.push(wrong("granted without a fence:".to_owned()));
             continue;
         };
-        if i64::try_from(fence) != Ok(czxid) {
+        let due = u64::try_from(czxid).map(|czxid| grant.turn.map_or(czxid, |turn| turn.fence(czxid)));
+        if due != Ok(fence) {
             found.push(wrong(format!("its fence is {fence}, its node was created by transaction {czxid}:")));
         }
         let before = highest.insert(&trace.attempt.path, fence);

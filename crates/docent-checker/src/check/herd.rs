@@ -125,7 +125,8 @@ fn listings<'a>(analysis: &Analysis<'a>) -> BTreeMap<&'a str, (usize, Duration)>
 
 fn most_listings(analysis: &Analysis<'_>, path: &str) -> usize {
     let nodes = analysis.replay.contenders_in(path).map(|(index, node)| {
-        let wake_ups = analysis.rw_lines.place(index).map_or(0, |place| place.blockers.len());
+        let wake_ups =
+            analysis.rw_lines.place(index).map_or(0, |place| place.blockers.len() + place.others.len());
         2 + 2 * usize::from(node.gone.is_some()) + wake_ups
     });
     let mut most: usize = nodes.sum();

@@ -1,6 +1,6 @@
 use crate::analysis::Analysis;
 use crate::attempt_trace::AttemptTrace;
-use crate::event::{ClientId, EventKind};
+use crate::event::{ClientId, EventKind, Grant, Turn};
 use crate::journal_replay::{NodeLife, Remover};
 use crate::run::Tolerances;
 use crate::violation::{Found, Invariant, Violation};
@@ -10,12 +10,15 @@ use std::time::Duration;
 /// **First come, first served**: grants follow the order of the line, and a contender keeps its place until
 /// its attempt is over: its client does not give it up before.
 ///
+/// A ticket that tasks of a client share is passed on at most as often as it may be.
+///
 /// A contender that loses its node to somebody else, or its session, takes a new place at the end of the
 /// line. An acquire of several things begins anew when it loses one, and may give up its place for the others
 /// then. A contender that could not learn of its place in time, because something was wrong, gives it up and
 /// tries again; and a candidate that is the first may lose its lease while it waits for a takeover delay.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     overtaken(analysis, found);
+    passed_on_too_often(analysis, found);
     places_given_up(analysis, found);
 }
 
@@ -37,6 +40,17 @@ fn overtaken(analysis: &Analysis<'_>, found: &mut Found) {
         }
         if latest.get(path).is_none_or(|(czxid, ..)| *czxid < node.created.zxid) {
             latest.insert(path, (node.created.zxid, at, trace));
+        }
+    }
+}
+
+fn passed_on_too_often(analysis: &Analysis<'_>, found: &mut Found) {
+    for trace in analysis.attempts.all() {
+        if let Some((at, Grant { turn: Some(Turn { number, last }), .. })) = trace.granted
+            && number > last
+            && let Some((_, node)) = analysis.node_of(trace)
+        {
+            found.push(violation(trace, at, "its ticket was passed on too often:", node));
         }
     }
 }

@@ -26,8 +26,16 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 
 /// A node that outlived its reason.
 fn orphan(analysis: &Analysis<'_>, client: ClientId, index: usize, node: &NodeLife) -> Option<Violation> {
-    let (reason, attempt) = match analysis.holders(index).first().and_then(|id| analysis.attempts.get(*id)) {
-        Some(holder) => (needed_by(analysis, holder)?, Some(holder.id())),
+    // Several have turns with one node: the last one counts.
+    let mut holders = analysis.holders(index).iter().filter_map(|id| analysis.attempts.get(*id));
+    let (reason, attempt) = match holders.next() {
+        Some(holder) => {
+            let mut last = (needed_by(analysis, holder)?, Some(holder.id()));
+            for other in holders {
+                last = last.max((needed_by(analysis, other)?, Some(other.id())));
+            }
+            last
+        }
         None => waited_for(analysis, client, node)?,
     };
     let due = due(analysis, client, node, reason)?;

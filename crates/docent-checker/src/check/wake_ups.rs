@@ -6,8 +6,8 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeSet, HashMap};
 
 /// **Wake-ups of readers and writers**: a contender that leaves wakes those that it was the nearest one in
-/// the way of. So a writer wakes the readers right behind it or one writer, and a reader one writer, if it is
-/// the last before that.
+/// the way of, writers whose nearest one had it right before, because these look ahead, and a writer readers
+/// behind it, because these may have asked for all writers ahead. A reader is in the way of writers alone.
 ///
 /// A reader that takes over the place of its writer is in the way of all that wait for that writer. Its own
 /// client does not count. A client that has stopped to wait may still hear of the node it watched. Assumed:
@@ -48,8 +48,8 @@ fn waited(analysis: &Analysis<'_>) -> BTreeSet<(ClientId, usize)> {
         let Some(place) = analysis.rw_lines.place(index) else { continue };
         let client = *clients.entry(node.owner).or_insert_with(|| analysis.client_of(node.owner));
         waited.extend(client.into_iter().flat_map(|client| {
-            let blockers = place.blockers.iter().copied().chain([index]);
-            blockers.flat_map(in_place_of).map(move |node| (client, *node))
+            let ahead = place.blockers.iter().chain(&place.others).copied().chain([index]);
+            ahead.flat_map(in_place_of).map(move |node| (client, *node))
         }));
     }
     waited
@@ -91,20 +91,25 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_wakes_one_writer() {
-        woken([true, false, true], &[1]).holds();
-        woken([true, false, true], &[1, 2]).breaks(R5);
+    fn a_writer_wakes_the_next_writer_and_those_that_look_ahead() {
+        woken([true, false, true], &[1, 2]).holds();
+        woken([true, false, true], &[1, 3]).breaks(R5);
+        woken([true, true, false], &[1, 2]).holds();
+        woken([true, true, true], &[3]).breaks(R5);
+        woken([false, true, true], &[3]).breaks(R5);
     }
 
     #[test]
-    fn a_reader_wakes_the_writer_that_is_next() {
-        let woken = |first: bool| {
+    fn a_reader_wakes_the_writer_that_is_next_and_waits_for_one_other_at_most() {
+        let woken = |number: usize| {
             let mut history = HistoryBuilder::new();
-            let readers = [history.at(100).read(0), history.read(1)];
+            let readers = [history.at(100).read(0), history.read(1), history.read(3)];
             let writer = history.write(2);
-            history.create(readers[0]).create(readers[1]).create(writer).at(110).grant(readers[0]);
-            history.grant(readers[1]);
-            let leaves = readers[usize::from(!first)];
+            for reader in readers {
+                history.create(reader).grant(reader);
+            }
+            history.create(writer).at(110);
+            let leaves = readers[number];
             let gone = history.node(leaves);
             history
                 .at(200)
@@ -114,8 +119,9 @@ mod tests {
                 .tell(2, EventKind::Notified { path: gone });
             history.end(300)
         };
-        woken(false).holds();
-        woken(true).breaks(R5);
+        woken(2).holds();
+        woken(1).holds();
+        woken(0).breaks(R5);
     }
 
     #[test]

@@ -37,8 +37,31 @@ pub struct Grant {
     pub session: i64,
     /// The client's generation.
     pub generation: u64,
-    /// The fencing token, where there is one.
+    /// The fencing token, where there is one. Of a turn it is [made](Turn::fence) of the ticket's and its
+    /// number.
     pub fence: Option<u64>,
+    /// The turn with a ticket that several attempts have one after the other.
+    pub turn: Option<Turn>,
+}
+
+/// Turn with a ticket that tasks of a client share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Turn {
+    /// Its number, from 0.
+    pub number: u32,
+    /// The last number that there may be.
+    pub last: u32,
+}
+
+impl Turn {
+    /// Bits of a fence for the number of the turn.
+    const BITS: u32 = 16;
+
+    /// The fence of this turn with a ticket that was created by the transaction `czxid`, for runs in which
+    /// transactions and turns have small numbers.
+    pub fn fence(self, czxid: u64) -> u64 {
+        czxid << Self::BITS | u64::from(self.number)
+    }
 }
 
 /// End of an attempt without a grant.

@@ -128,7 +128,7 @@ impl HistoryBuilder {
 
     fn grant_as(&mut self, attempt: AttemptId, fence: Option<u64>) -> &mut Self {
         let (session, generation) = self.sessions[&client(self.number_of(attempt))];
-        let grant = Grant { node: self.node(attempt), session, generation, fence };
+        let grant = Grant { node: self.node(attempt), session, generation, fence, turn: None };
         self.tell(self.number_of(attempt), EventKind::Granted(attempt, grant))
     }
 

@@ -44,6 +44,16 @@ pub(crate) trait Workload: fmt::Debug {
         Vec::new()
     }
 
+    /// Paths at which observers watch, besides the root.
+    fn watched(&self) -> Vec<String> {
+        self.nodes().into_iter().chain(self.emptied()).collect()
+    }
+
+    /// Number of observers in each run.
+    fn observers(&self) -> u32 {
+        0
+    }
+
     /// Theme of all faults of its runs; `None` for what is drawn.
     fn theme(&self) -> Option<Theme> {
         None

@@ -20,7 +20,10 @@ mod record;
 mod rwlock;
 mod semaphore;
 mod streams;
+mod tree;
 
 pub(crate) use client_ctx::ClientCtx;
 pub(crate) use contract::Workload;
+#[cfg(docent_planted)]
+pub(crate) use recipes::shows;
 pub(crate) use recipes::{by_name, names, of_defect};

@@ -4,12 +4,14 @@ use super::pace::Pace;
 use super::record::Record;
 use super::{ClientCtx, Workload};
 use docent::Mutex;
-use docent::locks::{MutexGuard, Owner};
-use docent_checker::{FencedResource, Role};
+use docent::guard::TurnFence;
+use docent::locks::{FenceKind, MutexGuard, Owner};
+use docent_checker::{Ending, FencedResource, Role, Turn};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// Where the mutexes are.
 const LOCKS: &str = "/locks";
@@ -20,6 +22,8 @@ pub(super) struct MutexWorkload {
     paths: Vec<String>,
     pace: Pace,
     resource: FencedResource,
+    /// Times that a ticket is passed on among the tasks of a client, and for how long, if it is.
+    sharing: Option<(u32, Duration)>,
 }
 
 impl MutexWorkload {
@@ -28,13 +32,56 @@ impl MutexWorkload {
             paths: (0..rng.usize(1..=3)).map(|number| format!("{LOCKS}/m{number}")).collect(),
             pace: Pace::draw(rng),
             resource: FencedResource::default(),
+            sharing: None,
         }
+    }
+
+    /// Clients whose tasks share tickets; some tasks take tickets of their own beside them.
+    pub(super) fn cohort(rng: &mut Rng) -> Self {
+        let (pace, paths) = (Pace::crowded(rng), vec![format!("{LOCKS}/m0")]);
+        let time = Duration::from_millis([50, 1_000, 20_000][rng.usize(..3)]);
+        Self { paths, pace, resource: FencedResource::default(), sharing: Some((rng.u32(1..=3), time)) }
     }
 
     /// One attempt, and what follows when it is granted. Breaks when the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let path = &self.paths[rng.usize(..self.paths.len())];
-        let Ok(mutex) = Mutex::new(&ctx.client, path) else { return ControlFlow::Break(()) };
+        let Some((limit, time)) = self.sharing else {
+            let Ok(mutex) = Mutex::new(&ctx.client, path) else { return ControlFlow::Break(()) };
+            let granted = |record: &Record, guard: &MutexGuard| {
+                record.granted(guard.path(), Some(guard.fence().as_u64()));
+            };
+            return self.attempt_at(ctx, path, &mutex, granted, rng).await;
+        };
+        let turn = |record: &Record, node: String, fence: TurnFence| {
+            let turn = Turn { number: fence.turn(), last: limit };
+            record.granted_turn(node, fence.ticket().as_u64(), turn);
+        };
+        if rng.u8(..6) == 0 {
+            let Ok(mutex) = Mutex::new(&ctx.client, path) else { return ControlFlow::Break(()) };
+            let granted =
+                |record: &Record, guard: &MutexGuard| turn(record, guard.path(), guard.fence().into());
+            return self.attempt_at(ctx, path, &mutex, granted, rng).await;
+        }
+        let builder = Mutex::builder(&ctx.client, path).share_in_process(limit).share_for(time);
+        let Ok(mutex) = builder.build() else { return ControlFlow::Break(()) };
+        let granted =
+            |record: &Record, guard: &MutexGuard<TurnFence>| turn(record, guard.path(), guard.fence());
+        self.attempt_at(ctx, path, &mutex, granted, rng).await
+    }
+
+    /// One attempt at `mutex`, which is at `path`.
+    async fn attempt_at<F: FenceKind>(
+        &self,
+        ctx: &ClientCtx,
+        path: &str,
+        mutex: &Mutex<F>,
+        granted: impl Fn(&Record, &MutexGuard<F>),
+        rng: &mut Rng,
+    ) -> ControlFlow<()> {
+        if self.sharing.is_some() && rng.u8(..4) == 0 {
+            return self.leave_late(ctx, path, mutex, rng).await;
+        }
         let (mode, owner) = (AcquireMode::draw(ctx, rng), Owner::new());
         let record = Record::begin(ctx, path, Role::Exclusive, mode.patience());
         let acquired = mode.acquire(
@@ -44,15 +91,40 @@ impl MutexWorkload {
             |limit| mutex.acquire_timeout(limit),
         );
         if let Some(guard) = settle(&record, acquired.await)? {
-            record.granted(guard.path(), Some(guard.fence().as_u64()));
+            granted(&record, &guard);
             let worker = Worker::new(ctx, &record, &self.resource);
-            self.hold(worker, &mutex, &owner, guard, rng).await;
+            self.hold(worker, mutex, &owner, guard, rng).await;
         }
         ControlFlow::Continue(())
     }
 
+    /// Asks for the mutex, looks after nothing for a moment, in which it may have been given, and leaves.
+    async fn leave_late<F: FenceKind>(
+        &self,
+        ctx: &ClientCtx,
+        path: &str,
+        mutex: &Mutex<F>,
+        rng: &mut Rng,
+    ) -> ControlFlow<()> {
+        let record = Record::begin(ctx, path, Role::Exclusive, None);
+        let mut acquire = Box::pin(mutex.acquire());
+        let first = futures_util::poll!(acquire.as_mut());
+        if first.is_pending() {
+            tokio::time::sleep(Duration::from_millis(rng.u64(1..30))).await;
+        }
+        record.ended(Ending::Cancelled);
+        ControlFlow::Continue(())
+    }
+
     /// Works while the mutex is held, up to its release.
-    async fn hold(&self, worker: Worker<'_>, mutex: &Mutex, owner: &Owner, guard: MutexGuard, rng: &mut Rng) {
+    async fn hold<F: FenceKind>(
+        &self,
+        worker: Worker<'_>,
+        mutex: &Mutex<F>,
+        owner: &Owner,
+        guard: MutexGuard<F>,
+        rng: &mut Rng,
+    ) {
         worker.toil(&guard, self.pace.span(worker.ctx, rng), rng).await;
         if rng.u8(..4) > 0 {
             return worker.give_up(guard, rng).await;

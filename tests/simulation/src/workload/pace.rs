@@ -26,6 +26,12 @@ impl Pace {
         }
     }
 
+    /// Many tasks that come again soon.
+    pub(super) fn crowded(rng: &mut Rng) -> Self {
+        let think = Duration::from_millis([5, 20][rng.usize(..2)]);
+        Self { tasks: rng.usize(4..=8), think, long: rng.u8(0..=2) }
+    }
+
     /// How many tasks a client has.
     pub(super) fn tasks(&self, rng: &mut Rng) -> usize {
         rng.usize(1..=self.tasks)

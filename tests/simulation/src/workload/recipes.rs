@@ -9,6 +9,7 @@ use super::queue::QueueWorkload;
 use super::rwlock::RwLockWorkload;
 use super::semaphore::SemaphoreWorkload;
 use super::streams::StreamsWorkload;
+use super::tree::TreeWorkload;
 use fastrand::Rng;
 use std::rc::Rc;
 
@@ -25,6 +26,11 @@ struct Recipe {
 /// they are common to all recipes.
 const RECIPES: &[Recipe] = &[
     Recipe { name: "mutex", workload: |rng| Rc::new(MutexWorkload::draw(rng)), defects: &[] },
+    Recipe {
+        name: "cohort",
+        workload: |rng| Rc::new(MutexWorkload::cohort(rng)),
+        defects: &["turn-after-loss", "turns-without-limit", "turn-forgotten-on-cancel"],
+    },
     Recipe {
         name: "rwlock",
         workload: |rng| Rc::new(RwLockWorkload::draw(rng)),
@@ -74,17 +80,40 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         name: "discovery",
         workload: |rng| Rc::new(DiscoveryWorkload::draw(rng)),
-        defects: &["blind-delete", "no-read-on-reconnect", "bad-node-spoils-list"],
+        defects: &[
+            "blind-delete",
+            "no-read-on-reconnect",
+            "gap-taken-for-told",
+            "fallback-without-listing",
+            "bad-node-spoils-list",
+            "known-without-watch",
+            "deleted-unseen",
+            "parts-by-length",
+        ],
     },
     Recipe {
         name: "config",
         workload: |rng| Rc::new(ConfigWorkload::draw(rng)),
-        defects: &["older-after-newer"],
+        defects: &["older-after-newer", "guessed-version-not-sent"],
     },
     Recipe {
         name: "streams",
         workload: |rng| Rc::new(StreamsWorkload::draw(rng)),
         defects: &["folded-zxid"],
+    },
+    Recipe {
+        name: "watches",
+        workload: |rng| Rc::new(TreeWorkload::draw(rng)),
+        defects: &[
+            "event-after-remove-watches",
+            "one-shot-stays",
+            "recursive-misses-deep-deletes",
+            "persistent-fires-once",
+            "recursive-not-set-again",
+            "deletion-told-twice",
+            "children-counted-alone",
+            "ephemerals-of-another",
+        ],
     },
 ];
 
@@ -97,6 +126,12 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn of_defect(defect: &str) -> &'static str {
     let shows = RECIPES.iter().find(|recipe| recipe.defects.contains(&defect));
     shows.unwrap_or(&RECIPES[0]).name
+}
+
+/// True when a workload names a defect as one that it shows.
+#[cfg(docent_planted)]
+pub(crate) fn shows(defect: &str) -> bool {
+    RECIPES.iter().any(|recipe| recipe.defects.contains(&defect))
 }
 
 /// Draws a workload of a recipe.

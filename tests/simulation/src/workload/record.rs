@@ -1,5 +1,5 @@
 use super::ClientCtx;
-use docent_checker::{Attempt, AttemptId, CallId, Ending, EventKind, FaultKind, Grant, Handle, Role};
+use docent_checker::{Attempt, AttemptId, CallId, Ending, EventKind, FaultKind, Grant, Handle, Role, Turn};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -76,14 +76,23 @@ impl Record {
         self.all_granted([(node, fence)]);
     }
 
+    /// It has this turn with the ticket at `node`, which was created by the transaction `czxid`.
+    pub(super) fn granted_turn(&self, node: String, czxid: u64, turn: Turn) {
+        self.grant([(node, Some(turn.fence(czxid)), Some(turn))]);
+    }
+
     /// It holds all of these, in the order in which they were wanted. Turns are over.
     pub(super) fn all_granted(&self, grants: impl IntoIterator<Item = Granted>) {
+        self.grant(grants.into_iter().map(|(node, fence)| (node, fence, None)));
+    }
+
+    fn grant(&self, grants: impl IntoIterator<Item = (String, Option<u64>, Option<Turn>)>) {
         let client = &self.ctx.client;
         let session = client.session_id().unwrap_or_default();
         let generation = client.state().current().generation;
-        for (want, (node, fence)) in self.held().zip(grants) {
+        for (want, (node, fence, turn)) in self.held().zip(grants) {
             want.fence.set(fence);
-            self.write(EventKind::Granted(want.id, Grant { node, session, generation, fence }));
+            self.write(EventKind::Granted(want.id, Grant { node, session, generation, fence, turn }));
         }
         for turn in self.wants.iter().filter(|want| want.role == Role::Turn) {
             self.write(EventKind::Ended(turn.id, Ending::Passed));

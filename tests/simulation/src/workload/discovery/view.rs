@@ -1,14 +1,16 @@
 use super::workload::{FOLDER, GROUP, SERVICE, SERVICES, settled};
 use crate::workload::ClientCtx;
-use docent::discovery::{Instances, MemberChange};
-use docent::{Error, ErrorKind, Membership, Registry, Service};
+use docent::discovery::{Instances, MemberChange, ServiceChange};
+use docent::{Error, ErrorKind, Instance, Membership, Registry, Service};
 use docent_checker::{AttemptId, EventKind, Listed, Viewing};
 use fastrand::Rng;
 use futures_util::{FutureExt, StreamExt};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::unconstrained;
 use tokio::time::{sleep, timeout};
 
 /// How often the instances are looked at, besides after each change that is told.
@@ -49,24 +51,47 @@ async fn look_at_service(ctx: &ClientCtx, grace: Duration) -> ControlFlow<()> {
         }
         sleep(LOOK).await;
     }
-    let mut changes = service.changes();
+    let (mut changes, mut told) = (service.changes(), BTreeMap::new());
     loop {
-        sight.shown(instances(&service));
-        if let Ok(None) = timeout(LOOK, changes.next()).await {
-            return ControlFlow::Break(());
+        // All that is told by now, and what is shown now.
+        while let Some(Some(change)) = unconstrained(changes.next()).now_or_never() {
+            take(&mut told, change);
+        }
+        sight.shown(instances(&service, &told));
+        match timeout(LOOK, changes.next()).await {
+            Ok(None) => return ControlFlow::Break(()),
+            Ok(Some(change)) => take(&mut told, change),
+            Err(_) => {}
         }
     }
 }
 
-fn instances(service: &Service<u64>) -> Vec<Listed> {
+/// Takes a change of an available instance over.
+fn take(told: &mut BTreeMap<String, Option<u64>>, change: Result<ServiceChange<u64>, Error>) {
+    match change {
+        Ok(ServiceChange::Added(instance) | ServiceChange::Updated(instance)) => {
+            told.insert(instance.id.clone(), instance.payload);
+        }
+        Ok(ServiceChange::Removed(instance)) => drop(told.remove(&instance.id)),
+        _ => {}
+    }
+}
+
+/// The instances that are shown, the available ones as they were told.
+fn instances(service: &Service<u64>, told: &BTreeMap<String, Option<u64>>) -> Vec<Listed> {
     let shown: &Instances<u64> = &service.instances();
-    let one = |(name, instance): (&str, &std::sync::Arc<docent::Instance<u64>>)| Listed {
+    let available: BTreeSet<&str> = shown.iter().map(|instance| &*instance.id).collect();
+    let untold = |(name, _): &(&str, _)| available.contains(name) && !told.contains_key(*name);
+    let one = |(name, instance): (&str, &Arc<Instance<u64>>)| Listed {
         name: name.to_owned(),
-        number: instance.payload,
+        number: told.get(name).map_or(instance.payload, |payload| *payload),
         zxid: shown.version(name),
     };
+    let gone = told.iter().filter(|(name, _)| !available.contains(&***name));
+    let gone = gone.map(|(name, number)| Listed { name: name.clone(), number: *number, zxid: None });
     let unreadable = shown.unreadable().map(|one| Listed { name: one.id.clone(), number: None, zxid: None });
-    let mut listed: Vec<Listed> = shown.all().map(one).chain(unreadable).collect();
+    let shown = shown.all().filter(|one| !untold(one)).map(one);
+    let mut listed: Vec<Listed> = shown.chain(unreadable).chain(gone).collect();
     listed.sort_by(|one, other| one.name.cmp(&other.name));
     listed
 }

@@ -1,0 +1,9 @@
+//! Clients that watch by bare requests, beside those of the workload.
+
+mod host;
+mod link;
+mod own_nodes;
+mod routine;
+mod session;
+
+pub(crate) use host::Observers;
