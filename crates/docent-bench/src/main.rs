@@ -1,11 +1,12 @@
 //! Docent side by side with its peers on one server, and its server side by side with a real ZooKeeper. Start
-//! it with `cargo xtask bench session` or `cargo xtask bench server`.
+//! it with `cargo xtask bench session`, `cargo xtask bench recipes` or `cargo xtask bench server`.
 //!
 //! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them,
 //! so that CPU time is the client's alone. `docs/benchmarks.md` explains the measures and how to read them.
 
 mod clients;
 mod measures;
+mod recipes;
 mod report;
 mod samples;
 mod server;
@@ -27,6 +28,11 @@ enum Bench {
     Session(session::Options),
     /// The embedded server beside a real ZooKeeper.
     Server(server::Options),
+    /// Our recipes, Curator's and kazoo's on one server.
+    Recipes(recipes::Options),
+    /// Our recipes: the command of the measured process.
+    #[command(hide = true)]
+    RecipeWorker,
     /// The embedded server: the command of the process whose memory is measured.
     #[command(hide = true)]
     Serve,
@@ -40,6 +46,8 @@ fn main() -> Result<()> {
     match Arguments::parse().bench {
         Bench::Session(options) => runtime.block_on(session::run(options)),
         Bench::Server(options) => runtime.block_on(server::run(options)),
+        Bench::Recipes(options) => runtime.block_on(recipes::run(options)),
+        Bench::RecipeWorker => runtime.block_on(async { tokio::spawn(recipes::work()).await? }),
         Bench::Serve => runtime.block_on(async { tokio::spawn(server::serve()).await? }),
         // On a worker's thread, as the tasks of a service run: the thread of `block_on` is none.
         Bench::Worker(options) => runtime.block_on(async { tokio::spawn(worker::run(options)).await? }),

@@ -7,5 +7,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if !arguments.iter().any(|argument| argument == "--embedded") {
         packages::ensure_zookeeper()?;
     }
+    if arguments.first().is_some_and(|bench| bench == "recipes") {
+        packages::ensure_curator()?;
+        packages::ensure_python()?;
+    }
     execute(cargo("run --release --package docent-bench --").args(arguments))
 }

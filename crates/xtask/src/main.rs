@@ -31,6 +31,8 @@ fix     applies what lints suggest, formats, and writes the pages that are made 
 pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
 structure  [CRATE | FOLDER/]: figures of each crate, or of one with its largest circle, or of another checkout: lengths of files and functions, circles of imports, types whose methods are spread, files that an acquire crosses
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper;
+        recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: our recipes side by side
+        with Curator's and kazoo's, on a real ZooKeeper;
         server [--rounds N] [--quick]: the embedded server side by side with a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]

@@ -19,7 +19,7 @@ const ROOMS: [&[&str]; 12] = [
     &["session"],
     &["node"],
     &["telemetry"],
-    &["time", "task"],
+    &["time", "task", "shared_map"],
 ];
 
 /// Files of `docent-core` that belong to no folder: every folder uses them.

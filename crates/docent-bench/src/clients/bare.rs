@@ -92,13 +92,7 @@ impl Client for Bare {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (input, mut output) = (BytesMut::new(), BytesMut::new());
-        let connect = ConnectRequest {
-            last_zxid_seen: 0,
-            timeout_ms: i32::try_from(SESSION_TIMEOUT.as_millis())?,
-            session_id: 0,
-            password: Bytes::from_static(&[0; 16]),
-            read_only: Some(false),
-        };
+        let connect = ConnectRequest::new_session(i32::try_from(SESSION_TIMEOUT.as_millis())?);
         write_frame(&mut output, |out| connect.write(out));
         let frames = Frames::new(1 << 20);
         let mut client = Self { stream, frames, input, output, next_xid: 1, in_flight: VecDeque::new() };

@@ -1,0 +1,113 @@
+use super::chart::Chart;
+use super::plan::Options;
+use super::report::Report;
+use super::results::Results;
+use super::stage::Stage;
+use super::workload::{Role, Workload};
+use super::{json, machine};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs the bench. Everything that it started has ended when this returns, also after an interruption.
+pub(crate) async fn run(options: Options) -> Result<()> {
+    let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! {
+        done = measure(&options) => done,
+        _ = interrupted.recv() => bail!("interrupted"),
+        _ = ended.recv() => bail!("told to end"),
+    }
+}
+
+async fn measure(options: &Options) -> Result<()> {
+    let (workloads, grown, plan) = (options.workloads()?, options.grown(), options.plan());
+    let mut stage = Stage::open(plan, &[&workloads[..], &grown].concat()).await?;
+    let mut results = Results::default();
+    count(&mut stage, &workloads, &mut results).await?;
+    for round in 0..plan.rounds {
+        for (number, workload) in workloads.iter().enumerate() {
+            if round > 0 && stage.is_late() {
+                results.left_out += 1;
+                continue;
+            }
+            eprintln!("round {} of {}: {}", round + 1, plan.rounds, workload.name);
+            each_side(&mut stage, workload, round, number, &mut results).await?;
+        }
+    }
+    count(&mut stage, &grown, &mut results).await?;
+    for workload in &grown {
+        eprintln!("growth: {}", workload.name);
+        each_side(&mut stage, workload, 0, 0, &mut results).await?;
+    }
+    let taken = format!("{}, {}, {}", machine::today(), stage.names().await?, machine::machine());
+    stage.close().await;
+    let report = Report { workloads: &workloads, grown: &grown, results: &results, plan, taken };
+    println!("{report}");
+    write(options, &report)?;
+    if results.failures.is_empty() { Ok(()) } else { bail!("{} samples failed", results.failures.len()) }
+}
+
+/// Counts requests and bytes of each workload, apart from the rounds, because a relay takes its time. It
+/// warms up the JVMs besides.
+async fn count(stage: &mut Stage, workloads: &[&'static Workload], results: &mut Results) -> Result<()> {
+    for workload in workloads.iter().filter(|workload| !workload.is_memory()) {
+        eprintln!("counting: {}", workload.name);
+        for role in [Role::Ours, Role::Theirs] {
+            match stage.counted(workload, role).await {
+                Ok(Some(counted)) => results.add_counted(workload, role, counted),
+                Ok(None) => {}
+                Err(error) => stage.failed(workload, role, &error, results).await?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Measures all sides of a workload, in another order from round to round.
+async fn each_side(
+    stage: &mut Stage,
+    workload: &'static Workload,
+    round: u32,
+    number: usize,
+    results: &mut Results,
+) -> Result<()> {
+    // A process's memory does not depend on the load, and takes long.
+    if workload.is_memory() && round > 0 {
+        return Ok(());
+    }
+    let mut roles = Role::ALL;
+    if (round as usize + number) % 2 == 1 {
+        roles.reverse();
+    }
+    for role in roles {
+        match stage.sample(workload, role, round, results).await {
+            Ok(Some(sample)) => results.add(workload, role, sample),
+            Ok(None) => {}
+            Err(error) => stage.failed(workload, role, &error, results).await?,
+        }
+    }
+    Ok(())
+}
+
+fn write(options: &Options, report: &Report<'_>) -> Result<()> {
+    if let Some(path) = &options.markdown {
+        put(path, &report.to_string())?;
+    }
+    if let Some(path) = &options.json {
+        put(path, &json::all(report).to_string())?;
+    }
+    let whole =
+        || options.is_whole().then(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")));
+    let Some(folder) = options.charts.clone().or_else(whole) else { return Ok(()) };
+    for chart in Chart::ALL {
+        let path = folder.join(chart.file_name());
+        put(&path, &chart.drawn(report))?;
+        println!("{}", fs::canonicalize(&path)?.display());
+    }
+    Ok(())
+}
+
+fn put(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}

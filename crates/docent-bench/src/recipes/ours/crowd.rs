@@ -1,0 +1,56 @@
+use super::series::Measured;
+use crate::recipes::order::{Answer, Order};
+use anyhow::Result;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::task::JoinSet;
+
+/// Tasks that do the same again and again, and count how often.
+///
+/// # On drop
+/// They are aborted.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    done: Done,
+    tasks: JoinSet<Result<()>>,
+}
+
+/// Count of what the tasks of a crowd have done.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Done(Arc<AtomicU64>);
+
+impl Done {
+    pub(super) fn add(&self, count: usize) {
+        self.0.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Crowd {
+    /// Counter for its tasks.
+    pub(super) fn done(&self) -> Done {
+        self.done.clone()
+    }
+
+    /// Adds a task, which ends by its error alone.
+    pub(super) fn spawn(&mut self, task: impl Future<Output = Result<()>> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Counts what is done within the window of the order, once the tasks have run for a while. Aborts them.
+    pub(super) async fn measure(mut self, order: &Order) -> Result<Answer> {
+        tokio::time::sleep(order.millis("lead")).await;
+        let (before, measured) = (self.done.count(), Measured::start());
+        tokio::time::sleep(order.millis("window")).await;
+        let answer = measured.stop(self.done.count() - before).await;
+        while let Some(ended) = self.tasks.try_join_next() {
+            ended??;
+        }
+        self.tasks.shutdown().await;
+        Ok(answer)
+    }
+}

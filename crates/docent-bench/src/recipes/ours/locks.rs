@@ -1,0 +1,112 @@
+use super::crowd::{Crowd, Done};
+use super::series::Measured;
+use super::worker::{client, clients, close};
+use crate::recipes::order::{Answer, Order};
+use anyhow::Result;
+use docent::locks::FenceKind;
+use docent::{Mutex, RwLock};
+use tokio::task::JoinSet;
+
+/// One turn in this many of the read/write lock writes.
+const TURNS_PER_WRITE: usize = 10;
+/// Sessions that a line of many waiters is spread over.
+const LINE_SESSIONS: usize = 20;
+
+/// `clients` sessions contend for one mutex; with `drop` guards are dropped, else their release is awaited.
+pub(super) async fn mutex(order: &Order) -> Result<Answer> {
+    let (clients, drops) = (clients(order, order.count("clients")).await?, order.number("drop") > 0);
+    let mut crowd = Crowd::default();
+    for client in &clients {
+        let mutex = Mutex::new(client, &order.path)?;
+        crowd.spawn(contend(mutex, drops, crowd.done()));
+    }
+    let answer = crowd.measure(order).await?;
+    close(clients).await;
+    Ok(answer)
+}
+
+async fn contend<F: FenceKind>(mutex: Mutex<F>, drops: bool, done: Done) -> Result<()> {
+    loop {
+        let guard = mutex.acquire().await?;
+        done.add(1);
+        match drops {
+            true => drop(guard),
+            false => guard.release().await?,
+        }
+    }
+}
+
+/// Times that a shared ticket is passed on before it is given up.
+const LOCAL_TURNS: u32 = 1_000;
+
+/// `tasks` of one session contend for one mutex and share its tickets.
+pub(super) async fn shared(order: &Order) -> Result<Answer> {
+    let client = client(order).await?;
+    let mutex = Mutex::builder(&client, &order.path).share_in_process(LOCAL_TURNS).build()?;
+    let mut crowd = Crowd::default();
+    for _ in 0..order.count("tasks") {
+        crowd.spawn(contend(mutex.clone(), false, crowd.done()));
+    }
+    let answer = crowd.measure(order).await?;
+    client.close().await;
+    Ok(answer)
+}
+
+/// `clients` sessions at one read/write lock, of whose turns one in ten writes.
+pub(super) async fn read_write(order: &Order) -> Result<Answer> {
+    let clients = clients(order, order.count("clients")).await?;
+    let mut crowd = Crowd::default();
+    for (number, client) in clients.iter().enumerate() {
+        let lock = RwLock::new(client, &order.path)?;
+        crowd.spawn(take_turns(lock, number, crowd.done()));
+    }
+    let answer = crowd.measure(order).await?;
+    close(clients).await;
+    Ok(answer)
+}
+
+async fn take_turns(lock: RwLock, number: usize, done: Done) -> Result<()> {
+    let mut turn = number;
+    loop {
+        turn += 1;
+        if turn.is_multiple_of(TURNS_PER_WRITE) {
+            lock.write().await?.release().await?;
+        } else {
+            lock.read().await?.release().await?;
+        }
+        done.add(1);
+    }
+}
+
+/// `waiters` join the line of a mutex that is held, and get it one after the other once it is released: each
+/// releases it at once.
+pub(super) async fn line(order: &Order) -> Result<Answer> {
+    let (waiters, holder) = (order.count("waiters"), client(order).await?);
+    let clients = clients(order, LINE_SESSIONS.min(waiters)).await?;
+    let held = Mutex::new(&holder, &order.path)?.acquire().await?;
+
+    let (mut tasks, mut mutexes) = (JoinSet::new(), Vec::new());
+    for client in &clients {
+        mutexes.push(Mutex::new(client, &order.path)?);
+    }
+    for mutex in mutexes.iter().cycle().take(waiters) {
+        let acquire = mutex.acquire();
+        tasks.spawn(async move { anyhow::Ok(acquire.await?.release().await?) });
+    }
+    let watched = Mutex::new(&holder, &order.path)?;
+    while watched.participants().await?.len() <= waiters {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    // Each has found its place and watches the one ahead.
+    tokio::time::sleep(order.millis("lead")).await;
+
+    let measured = Measured::start();
+    held.release().await?;
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    let answer = measured.stop(waiters as u64).await;
+    close(clients).await;
+    holder.close().await;
+    Ok(answer)
+}

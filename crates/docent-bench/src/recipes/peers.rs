@@ -1,0 +1,108 @@
+//! Processes of the libraries that take part.
+
+use super::driver::Driver;
+use super::side::Side;
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tokio::process::Command;
+
+const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
+const SOURCES: [&str; 9] =
+    ["Configurations", "Crowd", "Driver", "Elections", "Locks", "Measured", "Order", "Queues", "Services"];
+const JARS: [&str; 6] = [
+    "/usr/share/java/zookeeper.jar",
+    "/usr/share/java/curator-client.jar",
+    "/usr/share/java/curator-framework.jar",
+    "/usr/share/java/curator-recipes.jar",
+    "/usr/share/java/curator-x-discovery.jar",
+    "/usr/share/java/slf4j-nop.jar",
+];
+const MISSING_JAVA: &str =
+    "install libcurator-recipes-java, libcurator-discovery-java and default-jdk-headless";
+
+const KAZOO: &str = "2.11.0";
+const MISSING_PYTHON: &str = "install python3 and python3-venv; kazoo comes from PyPI by pip";
+
+/// Starts a driver of one library.
+///
+/// # Errors
+/// When it is not there, with what to install.
+pub(super) async fn start(side: Side) -> Result<Driver> {
+    let command = match side {
+        Side::Docent => docent()?,
+        Side::Curator => curator().await?,
+        Side::Kazoo => kazoo().await?,
+    };
+    Driver::start(side, command).await
+}
+
+/// This program once more, so that its CPU and memory are Docent's alone.
+fn docent() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("recipe-worker");
+    Ok(command)
+}
+
+/// A JVM with its own settings, but for its largest heap.
+async fn curator() -> Result<Command> {
+    for jar in JARS {
+        ensure!(Path::new(jar).is_file(), "no {jar}: {MISSING_JAVA}");
+    }
+    let classes = folder("curator")?;
+    let mut javac = Command::new("javac");
+    javac.args(["-cp", &JARS.join(":"), "-d"]).arg(&classes);
+    javac.args(SOURCES.map(|class| format!("{MANIFEST}/java/{class}.java")));
+    succeed(&mut javac, MISSING_JAVA).await?;
+    let mut java = Command::new("java");
+    let class_path = format!("{}:{}", JARS.join(":"), classes.display());
+    java.args(["-Xmx1g", "-XX:-UsePerfData", "-cp", &class_path, "Driver"]);
+    Ok(java)
+}
+
+/// Version in the names of Debian's jars.
+///
+/// # Errors
+/// When their folder cannot be read.
+pub(super) fn curator_version() -> Result<String> {
+    for jar in std::fs::read_dir("/usr/share/java")? {
+        let name = jar?.file_name().to_string_lossy().into_owned();
+        let version = name.strip_prefix("curator-recipes-").and_then(|rest| rest.strip_suffix(".jar"));
+        if let Some(version) = version {
+            return Ok(version.to_owned());
+        }
+    }
+    Ok("of unknown version".to_owned())
+}
+
+/// A Python with kazoo of PyPI, in an environment of its own that is made once.
+async fn kazoo() -> Result<Command> {
+    let venv = folder("python")?.join(format!("kazoo-{KAZOO}"));
+    let python = venv.join("bin/python");
+    if !venv.join("complete").exists() {
+        succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv), MISSING_PYTHON).await?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        let kazoo = format!("kazoo=={KAZOO}");
+        succeed(Command::new(&python).args(install).arg(kazoo), MISSING_PYTHON).await?;
+        std::fs::write(venv.join("complete"), "")?;
+    }
+    let mut command = Command::new(python);
+    command.arg(format!("{MANIFEST}/python/driver.py"));
+    Ok(command)
+}
+
+/// Folder beside this program for what is built once.
+fn folder(name: &str) -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let folder = program.parent().context("a program is in a folder")?.join("bench-recipes").join(name);
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+async fn succeed(program: &mut Command, missing: &str) -> Result<()> {
+    let output = program.stdin(Stdio::null()).kill_on_drop(true).output().await;
+    let output = output.with_context(|| format!("cannot run {program:?}: {missing}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program:?} failed: {said}{missing}");
+    Ok(())
+}

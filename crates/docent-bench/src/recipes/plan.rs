@@ -1,0 +1,121 @@
+use super::growth::GROWTH;
+use super::workload::Workload;
+use super::workloads::WORKLOADS;
+use anyhow::{Result, ensure};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Command line of the recipes bench.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Three rounds of short samples, and no growth: a quarter of an hour at most on two cores.
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Only the workloads whose names begin so.
+    #[arg(long)]
+    pub(super) only: Option<String>,
+    /// Rounds; in each all sides are measured, one after the other. Default: 5, or 3 with `--quick`.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+    /// Length of a sample of a rate, in milliseconds.
+    #[arg(long)]
+    window: Option<u64>,
+    /// Nothing but growth and memory.
+    #[arg(long)]
+    growth: bool,
+    /// Writes all figures as JSON.
+    #[arg(long)]
+    pub(super) json: Option<PathBuf>,
+    /// Writes the tables as Markdown.
+    #[arg(long)]
+    pub(super) markdown: Option<PathBuf>,
+    /// Folder for the charts. Default: `docs`, and none where only some workloads are measured.
+    #[arg(long)]
+    pub(super) charts: Option<PathBuf>,
+}
+
+/// Lengths of samples, and how often they are taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) rounds: u32,
+    lead: u64,
+    window: u64,
+    samples: u64,
+    /// Time from the start after which noisy samples are not repeated any more.
+    pub(super) patience: Duration,
+    /// Time from the start after which no workload of a further round begins.
+    pub(super) limit: Duration,
+}
+
+/// Length of the samples of a counting run, in milliseconds, which warms up the JVMs, too.
+const COUNTING_WINDOW: u64 = 700;
+const COUNTING_SAMPLES: u64 = 20;
+/// A view is left alone after it was opened until it watches all its instances, however slow the machine is.
+const INSTANCES_PER_MILLISECOND: u64 = 2;
+/// One cold view takes as long as many changes.
+const SAMPLES_PER_VIEW: u64 = 10;
+
+impl Options {
+    pub(super) fn plan(&self) -> Plan {
+        let (rounds, lead, window, samples, patience, limit) =
+            if self.quick { (3, 250, 1_500, 60, 7, 12) } else { (5, 500, 5_000, 300, 90, 240) };
+        Plan {
+            rounds: self.rounds.unwrap_or(rounds),
+            lead,
+            window: self.window.unwrap_or(window),
+            samples,
+            patience: Duration::from_secs(patience * 60),
+            limit: Duration::from_secs(limit * 60),
+        }
+    }
+
+    /// Workloads of the rounds.
+    ///
+    /// # Errors
+    /// When there are none, with the names there are.
+    pub(super) fn workloads(&self) -> Result<Vec<&'static Workload>> {
+        let chosen = self.chosen(WORKLOADS);
+        let names: Vec<_> = WORKLOADS.iter().chain(GROWTH).map(|workload| workload.name).collect();
+        let is_any = !chosen.is_empty() || !self.grown().is_empty();
+        ensure!(is_any, "no workload begins so; there are {}", names.join(", "));
+        Ok(if self.growth { Vec::new() } else { chosen })
+    }
+
+    /// Workloads that are measured once.
+    pub(super) fn grown(&self) -> Vec<&'static Workload> {
+        if self.growth || self.only.is_some() || !self.quick { self.chosen(GROWTH) } else { Vec::new() }
+    }
+
+    /// True when every workload with a target is measured.
+    pub(super) fn is_whole(&self) -> bool {
+        self.only.is_none() && !self.growth
+    }
+
+    fn chosen(&self, of: &'static [Workload]) -> Vec<&'static Workload> {
+        let is_chosen =
+            |workload: &&Workload| self.only.as_ref().is_none_or(|only| workload.name.starts_with(only));
+        of.iter().filter(is_chosen).collect()
+    }
+}
+
+impl Plan {
+    /// Settings that a sample's order has beside its own.
+    pub(super) fn settings(&self, workload: &Workload) -> String {
+        self.written(workload, self.lead, self.window, self.samples)
+    }
+
+    /// Those of a counting run.
+    pub(super) fn counting(&self, workload: &Workload) -> String {
+        let window = COUNTING_WINDOW.min(self.window);
+        self.written(workload, self.lead, window, COUNTING_SAMPLES.min(self.samples))
+    }
+
+    #[expect(clippy::unused_self, reason = "it is one of the plan's ways to write settings")]
+    fn written(&self, workload: &Workload, lead: u64, window: u64, samples: u64) -> String {
+        let is_view = workload.ours.starts_with("view");
+        let samples = if is_view { (samples / SAMPLES_PER_VIEW).max(2) } else { samples };
+        let settle = workload.instances as u64 / INSTANCES_PER_MILLISECOND;
+        format!("lead={lead} window={window} samples={samples} settle={settle}")
+    }
+}

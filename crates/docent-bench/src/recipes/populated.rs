@@ -1,0 +1,66 @@
+use anyhow::Result;
+use docent::Client;
+use docent::discovery::{Instance, Registration, Registry};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Name of each service.
+pub(super) const SERVICE: &str = "service";
+
+/// Instances of one session: servers limit how many ephemeral nodes it may own.
+const PER_SESSION: usize = 4_000;
+const IN_FLIGHT: usize = 64;
+const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Services whose instances stand for as long as the bench runs, in the layout that all libraries read: those
+/// of one size are looked at by all sides.
+///
+/// # On drop
+/// They go with their sessions.
+#[derive(Debug, Default)]
+pub(super) struct Populated {
+    folders: HashMap<usize, String>,
+    registered: Vec<(Client, Vec<Registration>)>,
+}
+
+/// An instance with this payload.
+pub(super) fn instance(payload: &str) -> Instance<String> {
+    Instance::new(SERVICE, "10.0.0.7", 8080).payload(payload.to_owned())
+}
+
+impl Populated {
+    /// Folder of the services of this size; makes it when it is first asked for.
+    ///
+    /// # Errors
+    /// When an instance cannot be registered.
+    pub(super) async fn folder(&mut self, server: &str, instances: usize) -> Result<String> {
+        if let Some(folder) = self.folders.get(&instances) {
+            return Ok(folder.clone());
+        }
+        let folder = format!("/bench/services-{instances}");
+        let mut left = instances;
+        while left > 0 {
+            let count = left.min(PER_SESSION);
+            self.registered.push(register(server, &folder, count).await?);
+            left -= count;
+        }
+        self.folders.insert(instances, folder.clone());
+        Ok(folder)
+    }
+
+    /// Ends the sessions, and with them the instances.
+    pub(super) async fn close(self) {
+        for (client, _) in self.registered {
+            client.close().await;
+        }
+    }
+}
+
+async fn register(server: &str, folder: &str, count: usize) -> Result<(Client, Vec<Registration>)> {
+    let client = Client::builder(server).session_timeout(SESSION_TIMEOUT).connect().await?;
+    let registry = Registry::new(&client, folder)?;
+    let registered = stream::iter(0..count).map(|_| registry.register(instance("standing")));
+    let registered = registered.buffer_unordered(IN_FLIGHT).try_collect().await?;
+    Ok((client, registered))
+}

@@ -1,0 +1,187 @@
+use super::plan::Plan;
+use super::results::{Compared, Results};
+use super::target::Target;
+use super::workload::{Role, Row, Workload};
+use crate::report::write_table;
+use docent_proto::OpCode;
+use std::fmt;
+
+/// All tables, in Markdown.
+#[derive(Debug)]
+pub(super) struct Report<'a> {
+    pub(super) workloads: &'a [&'static Workload],
+    pub(super) grown: &'a [&'static Workload],
+    pub(super) results: &'a Results,
+    pub(super) plan: Plan,
+    /// When and where.
+    pub(super) taken: String,
+}
+
+impl Report<'_> {
+    fn beside(&self, workload: &Workload, row: &Row) -> [String; 6] {
+        let compared = self.results.compared(workload, row.key);
+        let side =
+            |figure: Option<super::ratio::Ratio>| figure.map_or("–".to_owned(), |of| figure_of(of.median));
+        let noisy = if compared.is_noisy { ", noisy" } else { "" };
+        let ratio = compared.ratio.map_or("–".to_owned(), |ratio| format!("{ratio}{noisy}"));
+        let target = row.target.map_or_else(String::new, |target| target.to_string());
+        let verdict = row.target.map_or_else(String::new, |target| verdict(target, &compared));
+        [row.title.to_owned(), side(compared.ours), side(compared.theirs), ratio, target, verdict]
+    }
+
+    fn costs(&self, workload: &Workload) -> [String; 5] {
+        let sides = |figure: &dyn Fn(Role) -> Option<f64>| {
+            let [ours, theirs] =
+                [Role::Ours, Role::Theirs].map(|role| figure(role).map_or("–".into(), figure_of));
+            if workload.theirs.is_some() { format!("{ours} / {theirs}") } else { ours }
+        };
+        let counted = |role| self.results.counted(workload, role);
+        let kazoo = self.results.figure(workload, Role::Kazoo, "rate");
+        [
+            workload.rows[0].title.to_owned(),
+            sides(&|role| Some(self.results.figure(workload, role, "cpu")?.median)),
+            sides(&|role| Some(counted(role)?.requests())),
+            sides(&|role| Some(counted(role)?.bytes())),
+            kazoo.map_or_else(String::new, |kazoo| figure_of(kazoo.median)),
+        ]
+    }
+
+    fn requests(&self, workload: &Workload) -> [String; 3] {
+        let by = |role| self.results.counted(workload, role).map_or("–".to_owned(), by_operation);
+        [workload.rows[0].title.to_owned(), by(Role::Ours), by(Role::Theirs)]
+    }
+
+    fn write_all(&self, f: &mut fmt::Formatter<'_>, workloads: &[&'static Workload]) -> fmt::Result {
+        let head =
+            ["median of rounds", "Docent", "Curator", "ratio (range)", "target", "met?"].map(str::to_owned);
+        let rows = workloads.iter().flat_map(|one| one.rows.iter().map(|row| self.beside(one, row)));
+        write_table(f, &std::iter::once(head).chain(rows).collect::<Vec<_>>())?;
+        let counted: Vec<_> = workloads.iter().filter(|one| !one.is_memory()).collect();
+        if counted.is_empty() {
+            return Ok(());
+        }
+        let head =
+            ["for each operation, Docent / Curator", "client CPU, µs", "requests", "bytes", "kazoo, 1/s"];
+        let rows = counted.iter().map(|one| self.costs(one));
+        writeln!(f)?;
+        write_table(f, &std::iter::once(head.map(str::to_owned)).chain(rows).collect::<Vec<_>>())?;
+        let head = ["requests by operation", "Docent", "Curator"].map(str::to_owned);
+        let rows = counted.iter().map(|one| self.requests(one));
+        writeln!(f)?;
+        write_table(f, &std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    }
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (results, rounds) = (self.results, self.plan.rounds);
+        writeln!(f, "{}, {rounds} rounds, {} samples.", self.taken, results.kept())?;
+        writeln!(
+            f,
+            "{} samples were taken again because others used more than {} cores meanwhile; {} are noisy all the same.",
+            results.dropped,
+            super::results::QUIET,
+            results.noisy(),
+        )?;
+        if results.left_out > 0 {
+            writeln!(f, "Time was up before {} rounds of workloads.", results.left_out)?;
+        }
+        for failure in &results.failures {
+            writeln!(f, "Failed: {failure}")?;
+        }
+        for (title, workloads) in [("Beside Curator", self.workloads), ("How it grows", self.grown)] {
+            if !workloads.is_empty() {
+                writeln!(f, "\n### {title}\n")?;
+                self.write_all(f, workloads)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn verdict(target: Target, compared: &Compared) -> String {
+    let figure = match target {
+        Target::Absolute(_) => compared.ours,
+        Target::AtLeast(_) | Target::AtMost(_) => compared.ratio,
+    };
+    figure.map_or_else(|| "not measured".to_owned(), |figure| target.verdict(&figure).to_string())
+}
+
+/// A figure with as many digits as it is good for.
+pub(super) fn figure_of(figure: f64) -> String {
+    match figure {
+        figure if figure < 100.0 => format!("{figure:.1}"),
+        figure => {
+            let digits = format!("{figure:.0}");
+            let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+            groups.collect::<Vec<_>>().join(",")
+        }
+    }
+}
+
+fn by_operation(counted: &super::results::Counted) -> String {
+    let each = counted.counts.requests.iter().filter(|(op, _)| **op != OpCode::Ping as i32);
+    let each = each.map(|(op, count)| (name(*op), *count as f64 / counted.operations));
+    let told = each.filter(|(_, count)| *count >= 0.05).map(|(name, count)| format!("{count:.1} {name}"));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// Name of an operation, as in `create2`.
+fn name(op: i32) -> String {
+    OpCode::from_number(op).map_or_else(|_| format!("operation {op}"), |op| format!("{op:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipes::order::Answer;
+    use crate::recipes::plan::Options;
+    use crate::recipes::relay::Counts;
+    use crate::recipes::results::{Counted, Sample};
+    use crate::recipes::workloads::WORKLOADS;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn figures_have_as_many_digits_as_they_are_good_for() {
+        assert_eq!(
+            [3.04, 99.96, 465.4, 2_317.2, 2_452_179.0].map(figure_of),
+            ["3.0", "100.0", "465", "2,317", "2,452,179"]
+        );
+    }
+
+    #[test]
+    fn each_target_is_told_with_its_verdict() {
+        let mut results = Results::default();
+        let workload = &WORKLOADS[0];
+        for (role, rate) in [(Role::Ours, 3_000.0), (Role::Theirs, 1_500.0), (Role::Kazoo, 700.0)] {
+            for round in 0..3 {
+                let answer =
+                    Answer::default().with("ops", rate).with("seconds", 1.0).with("cpu_micros", rate * 60.0);
+                results.add(workload, role, Sample { round, answer, foreign: 0.1 });
+            }
+            let counts = Counts { requests: [(2, 10), (15, 10), (12, 10)].into(), bytes: 5_000 };
+            results.add_counted(workload, role, Counted { operations: 10.0, counts });
+        }
+        let plan = Arguments::parse_from(["bench", "--quick"]).options.plan();
+        let chosen = [workload];
+        let report =
+            Report { workloads: &chosen, grown: &[], results: &results, plan, taken: "today".into() };
+        let text = report.to_string();
+        let line = |title: &str| {
+            let line = text.lines().find(|line| line.contains(title)).unwrap();
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(line("nobody else wants it").contains("| 2.00 (2.00..2.00) | ≥ 1.7 × | met |"), "{text}");
+        assert!(line("its client CPU").contains("| ≤ 0.35 × | **not met** |"), "{text}");
+        assert!(line("its requests").contains("| ≤ 3 | met |"), "{text}");
+        assert!(text.contains("1.0 Delete, 1.0 GetChildren2, 1.0 Create2"), "{text}");
+        assert!(text.contains("| 700 "), "{text}");
+        assert!(!text.contains("How it grows"), "{text}");
+    }
+}

@@ -1,0 +1,202 @@
+use super::order::Answer;
+use super::ratio::Ratio;
+use super::relay::Counts;
+use super::workload::{Role, Workload};
+use std::collections::HashMap;
+
+/// Most load of others during a sample, in cores.
+pub(super) const QUIET: f64 = 0.2;
+
+/// One measurement.
+#[derive(Debug, Clone)]
+pub(super) struct Sample {
+    pub(super) round: u32,
+    pub(super) answer: Answer,
+    /// Load of others meanwhile, in cores.
+    pub(super) foreign: f64,
+}
+
+/// Operations of a counting run, with what they sent.
+#[derive(Debug, Clone)]
+pub(super) struct Counted {
+    pub(super) operations: f64,
+    pub(super) counts: Counts,
+}
+
+impl Counted {
+    /// Requests for each operation.
+    pub(super) fn requests(&self) -> f64 {
+        self.counts.total() as f64 / self.operations
+    }
+
+    /// Bytes for each operation, of both directions.
+    pub(super) fn bytes(&self) -> f64 {
+        self.counts.bytes as f64 / self.operations
+    }
+}
+
+/// Everything that was measured.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    samples: HashMap<(&'static str, Role), Vec<Sample>>,
+    counted: HashMap<(&'static str, Role), Counted>,
+    /// Samples with too much load of others, that were taken again.
+    pub(super) dropped: usize,
+    /// Rounds of workloads that were left out because time was up.
+    pub(super) left_out: usize,
+    /// Words of workloads that failed.
+    pub(super) failures: Vec<String>,
+}
+
+/// A figure of one workload, of both sides.
+#[derive(Debug, Clone)]
+pub(super) struct Compared {
+    pub(super) ours: Option<Ratio>,
+    pub(super) theirs: Option<Ratio>,
+    /// Median of the ratios within rounds.
+    pub(super) ratio: Option<Ratio>,
+    /// True when no round was quiet on both sides: then noisy ones count.
+    pub(super) is_noisy: bool,
+}
+
+impl Sample {
+    fn is_quiet(&self) -> bool {
+        self.foreign <= QUIET
+    }
+}
+
+impl Results {
+    pub(super) fn add(&mut self, workload: &Workload, role: Role, sample: Sample) {
+        self.samples.entry((workload.name, role)).or_default().push(sample);
+    }
+
+    pub(super) fn add_counted(&mut self, workload: &Workload, role: Role, counted: Counted) {
+        self.counted.insert((workload.name, role), counted);
+    }
+
+    pub(super) fn samples(&self, workload: &Workload, role: Role) -> &[Sample] {
+        self.samples.get(&(workload.name, role)).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn counted(&self, workload: &Workload, role: Role) -> Option<&Counted> {
+        self.counted.get(&(workload.name, role))
+    }
+
+    /// Number of samples that were kept.
+    pub(super) fn kept(&self) -> usize {
+        self.samples.values().map(Vec::len).sum()
+    }
+
+    /// Number of those that were kept although others had too much load.
+    pub(super) fn noisy(&self) -> usize {
+        self.samples.values().flatten().filter(|sample| !sample.is_quiet()).count()
+    }
+
+    /// A figure of both sides, and the ratio of ours to theirs.
+    pub(super) fn compared(&self, workload: &Workload, key: &str) -> Compared {
+        if key == "requests" {
+            return self.compared_requests(workload);
+        }
+        let of = |role, only_quiet: bool| self.figures(workload, role, key, only_quiet);
+        let is_noisy = self.lacks_quiet(workload);
+        let (ours, theirs) = (of(Role::Ours, !is_noisy), of(Role::Theirs, !is_noisy));
+        let ratios = ours.iter().filter_map(|(round, ours)| {
+            let theirs = theirs.iter().find(|(other, _)| other == round)?;
+            Some(ours / theirs.1)
+        });
+        let ratio = Ratio::of(ratios);
+        let figure = |figures: &[(u32, f64)]| Ratio::of(figures.iter().map(|(_, figure)| *figure));
+        Compared { ours: figure(&ours), theirs: figure(&theirs), ratio, is_noisy }
+    }
+
+    /// Median of a side's figure, of quiet samples where there are any.
+    pub(super) fn figure(&self, workload: &Workload, role: Role, key: &str) -> Option<Ratio> {
+        let quiet = self.figures(workload, role, key, true);
+        let figures = if quiet.is_empty() { self.figures(workload, role, key, false) } else { quiet };
+        Ratio::of(figures.into_iter().map(|(_, figure)| figure))
+    }
+
+    fn compared_requests(&self, workload: &Workload) -> Compared {
+        let of = |role| self.counted(workload, role).and_then(|counted| Ratio::of([counted.requests()]));
+        let (ours, theirs) = (of(Role::Ours), of(Role::Theirs));
+        let ratio = ours.zip(theirs).and_then(|(ours, theirs)| Ratio::of([ours.median / theirs.median]));
+        Compared { ours, theirs, ratio, is_noisy: false }
+    }
+
+    /// True when there is no round in which all sides that are compared were quiet.
+    fn lacks_quiet(&self, workload: &Workload) -> bool {
+        let is_quiet = |role, round| {
+            let mut samples = self.samples(workload, role).iter();
+            samples.any(|sample| sample.round == round && sample.is_quiet())
+        };
+        let ours = self.samples(workload, Role::Ours);
+        !ours.iter().any(|sample| {
+            is_quiet(Role::Ours, sample.round)
+                && (workload.theirs.is_none() || is_quiet(Role::Theirs, sample.round))
+        })
+    }
+
+    /// Figures with their rounds.
+    fn figures(&self, workload: &Workload, role: Role, key: &str, only_quiet: bool) -> Vec<(u32, f64)> {
+        let samples = self.samples(workload, role).iter();
+        let samples = samples.filter(|sample| !only_quiet || sample.is_quiet());
+        samples.filter_map(|sample| Some((sample.round, sample.answer.figure(key)?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipes::workloads::WORKLOADS;
+
+    fn results(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> Results {
+        let mut results = Results::default();
+        for (role, samples) in [(Role::Ours, ours), (Role::Theirs, theirs)] {
+            for (round, (p50, foreign)) in (0..).zip(samples) {
+                let answer = Answer::default().with("p50", *p50);
+                results.add(&WORKLOADS[0], role, Sample { round, answer, foreign: *foreign });
+            }
+        }
+        results
+    }
+
+    #[test]
+    fn ratios_are_those_of_the_same_round() {
+        let results =
+            results(&[(20.0, 0.0), (300.0, 0.0), (9.0, 0.1)], &[(10.0, 0.0), (100.0, 0.0), (9.0, 0.0)]);
+        let compared = results.compared(&WORKLOADS[0], "p50");
+        let ratio = compared.ratio.unwrap();
+        assert_eq!((ratio.median, ratio.min, ratio.max), (2.0, 1.0, 3.0));
+        assert!(!compared.is_noisy);
+    }
+
+    #[test]
+    fn rounds_with_noise_on_one_side_do_not_count() {
+        let results = results(&[(20.0, 0.0), (900.0, 0.3)], &[(10.0, 0.0), (100.0, 0.0)]);
+        let compared = results.compared(&WORKLOADS[0], "p50");
+        assert_eq!(compared.ratio.unwrap().median, 2.0);
+        assert_eq!(compared.ours.unwrap().median, 20.0);
+        assert_eq!(results.noisy(), 1);
+    }
+
+    #[test]
+    fn where_all_rounds_are_noisy_they_count_and_are_marked() {
+        let results = results(&[(20.0, 0.5), (90.0, 0.0)], &[(10.0, 0.0), (100.0, 0.4)]);
+        let compared = results.compared(&WORKLOADS[0], "p50");
+        assert!(compared.is_noisy);
+        assert_eq!(compared.ratio.unwrap().max, 2.0);
+    }
+
+    #[test]
+    fn requests_are_those_of_the_counting_run() {
+        let mut results = Results::default();
+        for (role, requests) in [(Role::Ours, 300), (Role::Theirs, 500)] {
+            let counts = Counts { requests: [(2, requests), (11, 40)].into(), bytes: 20_000 };
+            results.add_counted(&WORKLOADS[0], role, Counted { operations: 100.0, counts });
+        }
+        let compared = results.compared(&WORKLOADS[0], "requests");
+        assert_eq!((compared.ours.unwrap().median, compared.theirs.unwrap().median), (3.0, 5.0));
+        assert_eq!(compared.ratio.unwrap().median, 0.6);
+        assert_eq!(results.counted(&WORKLOADS[0], Role::Ours).unwrap().bytes(), 200.0);
+    }
+}

@@ -1,0 +1,23 @@
+use std::fmt;
+
+/// Library that takes part in the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Side {
+    Docent,
+    Curator,
+    Kazoo,
+}
+
+impl Side {
+    pub(super) const ALL: [Self; 3] = [Self::Docent, Self::Curator, Self::Kazoo];
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Docent => "Docent",
+            Self::Curator => "Curator",
+            Self::Kazoo => "kazoo",
+        })
+    }
+}

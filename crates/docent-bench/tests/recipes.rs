@@ -1,0 +1,27 @@
+//! A run of the recipes bench, as short as it can be.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::process::Command;
+
+/// The file that is asked for has the figures of both sides.
+#[test]
+#[ignore = "needs a real ZooKeeper, Curator and kazoo: run `cargo xtask test`"]
+fn a_short_run_measures_all_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, markdown) = (folder.path().join("figures.json"), folder.path().join("figures.md"));
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_docent-bench"));
+    bench.args(["recipes", "--quick", "--only", "uncontended", "--rounds", "1", "--window", "100", "--json"]);
+    bench.arg(&json).arg("--markdown").arg(&markdown).arg("--charts").arg(folder.path());
+    let output = bench.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+
+    let figures: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let rate = &figures["workloads"][0]["figures"][0];
+    assert!(rate["docent"]["median"].as_f64().unwrap() > 0.0, "{figures}");
+    assert!(rate["ratio"]["median"].as_f64().unwrap() > 0.0, "{figures}");
+    assert_eq!(figures["workloads"][0]["sides"].as_array().unwrap().len(), 3);
+    assert!(fs::read_to_string(markdown).unwrap().contains("### Beside Curator"));
+    assert!(fs::read_to_string(folder.path().join("recipes-rates.svg")).unwrap().ends_with("</svg>\n"));
+}
