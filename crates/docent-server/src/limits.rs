@@ -68,7 +68,8 @@ pub struct Limits {
     /// 512 besides its length; default 64 MiB. The link that sends one more is closed.
     pub held_bytes: usize,
     /// Bytes of the trees that are kept for followers that lag, where each node counts 1 KiB besides its
-    /// bytes; default 512 MiB. Beyond that the oldest are dropped: the followers lag less.
+    /// bytes, and of the changes between them, each of which counts 128 besides its path and access control
+    /// list; default 512 MiB. Beyond that the oldest are dropped: the followers lag less.
     pub past_bytes: usize,
     /// Bytes of the journal, if one is kept, where each entry counts 384 besides its path and data; default 1
     /// GiB. Writes and new sessions are refused while there is only room for the ends of all sessions and
@@ -264,7 +265,7 @@ impl Limits {
         self
     }
 
-    /// Sets how many bytes the trees of the past may take up.
+    /// Sets how many bytes the trees of the past may take up, with the changes between them.
     #[must_use]
     pub fn past_bytes(mut self, bytes: usize) -> Self {
         self.past_bytes = bytes;

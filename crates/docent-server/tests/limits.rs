@@ -461,6 +461,31 @@ async fn the_past_over_the_limit_is_forgotten_oldest_first() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_changes_of_the_past_count_with_it() {
+    let warnings = Warnings::watch();
+    let world = World::new(Server::builder().limits(Limits::default().past_bytes(50_000))).await;
+    let (_follower, dial) = world.follower(|follower| follower.lag(Duration::from_secs(3_600))).await;
+    let (mut reader, mut writer) = (dial.peer(10_000).await, world.peer(10_000).await);
+    let in_one = |times, value: u8| {
+        let set = |_| MultiOp::SetData { path: "/".into(), data: Some(vec![value].into()), version: -1 };
+        Request::Multi((0..times).map(set).collect())
+    };
+    writer.call(in_one(100, 1)).await.expect("it is one transaction");
+    assert_eq!(shown(&mut reader).await, []);
+    // Without room for what it told, the tree before is not shown either.
+    writer.call(in_one(400, 2)).await.expect("it is one transaction");
+    assert_eq!(shown(&mut reader).await, [2]);
+    warnings.assert_about("past_bytes", 50_000);
+    // The room was given back.
+    let mut late = dial.attach(&reader.ticket()).await;
+    for n in 1..100_u8 {
+        writer.set_data("/", &[n]).await.expect("the server goes on");
+    }
+    let shown = shown(&mut late).await;
+    assert!(shown[0] > 80 && shown[0] < 99, "{shown:?}");
+}
+
 /// The data of the root.
 async fn shown(reader: &mut Peer) -> Vec<u8> {
     match reader.get_data("/", false).await {

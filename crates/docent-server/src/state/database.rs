@@ -1,22 +1,20 @@
-use super::acl;
 use super::commit::Commit;
 use super::effects::Effects;
-use super::event::Event;
 use super::events::Events;
 use super::journal::Journal;
+use super::news::News;
 use super::node::{Lifetime, Node};
 use super::origin::Origin;
 use super::past::Past;
 use super::prepare::Change;
-use super::refusal::Refusal;
 use super::session::wire_timeout;
 use super::sessions::Sessions;
 use super::tree::Tree;
-use super::watches::{Aspect, Audience, Watches};
+use super::watches::{Audience, Watches};
 use crate::config::Config;
 use crate::journal::{EndCause, TransactionKind};
 use bytes::Bytes;
-use docent_proto::{Acl, MultiResult, Permissions, Stat, parent};
+use docent_proto::{Acl, EventKind, MultiResult, Stat, parent};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -34,10 +32,6 @@ pub(crate) struct Database {
     pub(super) ttl_nodes: bool,
     /// Containers and nodes with a time to live.
     watched_over: BTreeSet<String>,
-    /// Most bytes of the trees of the past.
-    past_bytes: usize,
-    /// Limit that no request met, but time.
-    pub(super) refusal: Option<Refusal>,
 }
 
 impl Database {
@@ -45,14 +39,12 @@ impl Database {
         Self {
             zxid: 0,
             tree: Tree::new(),
-            past: Past::default(),
+            past: Past::new(config.limits.past_bytes),
             sessions: Sessions::new(config),
             watches: Watches::default(),
             journal: Journal::new(config.journal),
             ttl_nodes: config.ttl_nodes,
             watched_over: BTreeSet::new(),
-            past_bytes: config.limits.past_bytes,
-            refusal: None,
         }
     }
 
@@ -73,8 +65,6 @@ impl Database {
             journal: Journal::new(false),
             ttl_nodes: self.ttl_nodes,
             watched_over: BTreeSet::new(),
-            past_bytes: 0,
-            refusal: None,
         }
     }
 
@@ -85,14 +75,15 @@ impl Database {
 
     /// Nodes that are copied for the past by the next transaction.
     pub(super) fn looks_to_remember(&self) -> usize {
-        self.past.looks_to_remember(&self.tree, self.past_bytes)
+        self.past.looks_to_remember(&self.tree)
     }
 
     /// Takes the next transaction number, before the tree changes.
     pub(crate) fn next_zxid(&mut self, now: i64) -> i64 {
-        self.refusal = self.past.remember(self.zxid, &self.tree, now, self.past_bytes).or(self.refusal);
-        self.zxid += 1;
-        self.zxid
+        let next = self.zxid + 1;
+        self.past.remember(self.zxid, next, &self.tree, now);
+        self.zxid = next;
+        next
     }
 
     pub(crate) fn commit(&mut self, commit: Commit, change: Change, events: &mut Events) -> MultiResult {
@@ -136,12 +127,8 @@ impl Database {
             }
         }
         self.journal.record(commit, TransactionKind::Created, &self.tree, path, lifetime.owner());
-        let parent = parent(path).unwrap_or("/");
-        self.watches.created(
-            audience(&self.tree, &self.sessions, commit.zxid, path),
-            audience(&self.tree, &self.sessions, commit.zxid, parent),
-            events,
-        );
+        self.tell(commit, EventKind::Created, path, None, events);
+        self.tell(commit, EventKind::ChildrenChanged, parent_of(path), None, events);
         stat
     }
 
@@ -174,12 +161,8 @@ impl Database {
             session.ephemerals.remove(path);
         }
         self.journal.record(commit, TransactionKind::Deleted, &self.tree, path, node.lifetime.owner());
-        let parent = audience(&self.tree, &self.sessions, commit.zxid, parent(path).unwrap_or("/"));
-        self.watches.deleted(
-            Audience { path, acl: &node.acl, sessions: &self.sessions, zxid: commit.zxid },
-            parent,
-            events,
-        );
+        self.tell(commit, EventKind::Deleted, path, Some(&node.acl), events);
+        self.tell(commit, EventKind::ChildrenChanged, parent_of(path), None, events);
     }
 
     fn replace_data(
@@ -197,7 +180,7 @@ impl Database {
         node.mtime = commit.now;
         let (stat, owner) = (node.stat(), node.lifetime.owner());
         self.journal.record(commit, TransactionKind::DataSet { version }, &self.tree, path, owner);
-        self.watches.data_set(audience(&self.tree, &self.sessions, commit.zxid, path), events);
+        self.tell(commit, EventKind::DataChanged, path, None, events);
         stat
     }
 
@@ -263,23 +246,36 @@ impl Database {
         self.past.exchange(version, &mut self.zxid, &mut self.tree);
     }
 
-    /// Event that a watch set in a version of the past tells once the present is there. The watch is gone
-    /// then.
-    pub(crate) fn overtaken(
+    /// Tells a change of a node to those who watch it now, and keeps it for those who watch in the past. The
+    /// access control list is that of the node in the tree, unless one is given.
+    fn tell(
         &mut self,
-        version: usize,
-        session: i64,
-        aspect: Aspect,
+        commit: Commit,
+        kind: EventKind,
         path: &str,
-    ) -> Option<Event> {
-        self.watches.get(session, aspect, path)?;
-        let (zxid, kind, node) = self.past.first_change(version, (self.zxid, &self.tree), aspect, path)?;
-        let may_know = acl::check(&node.acl, Permissions::READ, self.sessions.identities(session)).is_ok();
-        self.watches.remove_one(session, aspect, path);
-        may_know.then(|| Event::new(session, kind, path, zxid))
+        acl: Option<&Arc<[Acl]>>,
+        events: &mut Events,
+    ) {
+        let Some(acl) = acl.or_else(|| self.tree.get(path).map(|node| &node.acl)) else { return };
+        self.past.record(kind, path, acl);
+        let node = Audience { path, acl, sessions: &self.sessions, zxid: commit.zxid };
+        self.watches.tell(node, kind, events);
+    }
+
+    /// Tells the watches of a session what came behind a version of the past, as if it came now. Counts the
+    /// changes that were looked at.
+    pub(super) fn tell_late(&mut self, version: usize, session: i64, events: &mut Events) -> usize {
+        let (sessions, mut looks) = (&self.sessions, 0);
+        for (zxid, News { kind, path, acl }) in self.past.news(version) {
+            let node = Audience { path, acl, sessions, zxid };
+            self.watches.tell_one(session, node, *kind, events);
+            looks += 1;
+        }
+        looks
     }
 }
 
-fn audience<'a>(tree: &'a Tree, sessions: &'a Sessions, zxid: i64, path: &'a str) -> Audience<'a> {
-    Audience { path, acl: tree.get(path).map_or(&[], |node| &node.acl), sessions, zxid }
+/// The path of the node above, which is the root for one at the top.
+fn parent_of(path: &str) -> &str {
+    parent(path).unwrap_or("/")
 }

@@ -22,11 +22,6 @@ impl Event {
         Self::new(session, kind, path, NO_ZXID)
     }
 
-    /// The change that it tells of.
-    pub(crate) fn news(&self) -> (i64, EventKind, &str) {
-        (self.zxid, self.kind, &self.path)
-    }
-
     /// The event as its session is told of it.
     pub(crate) fn told(&self) -> WatchEvent {
         WatchEvent { kind: self.kind, path: self.path.to_string() }

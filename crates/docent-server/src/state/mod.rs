@@ -15,7 +15,7 @@ mod inspect;
 mod journal;
 mod late;
 mod lost;
-mod missed;
+mod news;
 mod node;
 mod op_code;
 mod origin;

@@ -1,20 +1,24 @@
 //! The tree as it was a while ago, for followers that lag.
 
-use super::node::Node;
+use super::news::News;
 use super::refusal::Refusal;
 use super::tree::Tree;
-use super::watches::Aspect;
 use crate::limits::NODE;
-use docent_proto::{EventKind, Request};
+use docent_proto::{Acl, EventKind};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-/// The trees of the last while. Without a span nothing is kept.
+/// The trees of the last while, up to the present, and what was told of the changes between them. Without a
+/// span nothing is kept.
 #[derive(Default)]
 pub(crate) struct Past {
     span_ms: i64,
     /// Versions in the order of their times and transactions.
     versions: VecDeque<Version>,
     bytes: usize,
+    /// Most bytes of all that is kept.
+    most: usize,
+    refusal: Option<Refusal>,
 }
 
 /// A tree between two transactions.
@@ -24,6 +28,10 @@ struct Version {
     /// Time at which the next version was made.
     until_ms: i64,
     tree: Tree,
+    /// The transaction that made the next version.
+    next: i64,
+    /// Changes by that transaction, in the order in which it made them.
+    news: Vec<News>,
 }
 
 /// Bounds on how far a server may be behind when it answers.
@@ -35,6 +43,11 @@ pub(crate) struct Behind {
 }
 
 impl Past {
+    /// A past of up to so many bytes.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
     /// Keeps the tree's versions for so long from here on; 0 for not at all.
     pub(crate) fn keep(&mut self, span_ms: i64) {
         self.span_ms = span_ms;
@@ -49,29 +62,53 @@ impl Past {
         self.bytes = 0;
     }
 
-    /// Keeps the present, which is about to change, in up to `most` bytes for all that is kept: the oldest
-    /// versions make room. Tells of it if they had to.
-    pub(crate) fn remember(&mut self, zxid: i64, tree: &Tree, now: i64, most: usize) -> Option<Refusal> {
+    /// Keeps the present, which transaction `next` is about to change. The oldest versions make room for it.
+    pub(crate) fn remember(&mut self, zxid: i64, next: i64, tree: &Tree, now: i64) {
         self.forget(now);
         if self.span_ms == 0 {
-            return None;
+            return;
         }
         let added = weight(tree);
-        let refusal = Refusal::over("past_bytes", self.bytes + added, most);
-        while self.bytes + added > most && !self.versions.is_empty() {
+        self.make_room(added);
+        // A version that has no room would only be dropped again.
+        if added <= self.most {
+            self.bytes += added;
+            let (tree, news) = (tree.clone(), Vec::new());
+            self.versions.push_back(Version { zxid, until_ms: now, tree, next, news });
+        }
+    }
+
+    /// Keeps a change by the transaction of which the last version was told.
+    pub(crate) fn record(&mut self, kind: EventKind, path: &str, acl: &Arc<[Acl]>) {
+        if self.versions.is_empty() {
+            return;
+        }
+        let news = News::new(kind, path, acl);
+        let added = news.weight();
+        self.make_room(added);
+        // Without room for all of its changes no version is shown from which they would be missed.
+        if let Some(version) = self.versions.back_mut() {
+            self.bytes += added;
+            version.news.push(news);
+        }
+    }
+
+    /// Drops the oldest versions until so many bytes more may be kept, or none is left.
+    fn make_room(&mut self, added: usize) {
+        self.refusal = self.refusal.or(Refusal::over("past_bytes", self.bytes + added, self.most));
+        while self.bytes + added > self.most && !self.versions.is_empty() {
             self.drop_oldest();
         }
-        // A version that has no room would only be dropped again.
-        if added <= most {
-            self.bytes += added;
-            self.versions.push_back(Version { zxid, until_ms: now, tree: tree.clone() });
-        }
-        refusal
+    }
+
+    /// The limit, if it was met since the last call.
+    pub(crate) fn take_refusal(&mut self) -> Option<Refusal> {
+        self.refusal.take()
     }
 
     /// Nodes that are copied to keep the present.
-    pub(crate) fn looks_to_remember(&self, tree: &Tree, most: usize) -> usize {
-        if self.span_ms > 0 && weight(tree) <= most { tree.len() } else { 0 }
+    pub(crate) fn looks_to_remember(&self, tree: &Tree) -> usize {
+        if self.span_ms > 0 && weight(tree) <= self.most { tree.len() } else { 0 }
     }
 
     fn forget(&mut self, now: i64) {
@@ -82,7 +119,7 @@ impl Past {
 
     fn drop_oldest(&mut self) {
         if let Some(version) = self.versions.pop_front() {
-            self.bytes -= weight(&version.tree);
+            self.bytes -= weight(&version.tree) + version.news.iter().map(News::weight).sum::<usize>();
         }
     }
 
@@ -108,76 +145,14 @@ impl Past {
         }
     }
 
-    /// Steps from a version to the present: each transaction, with the tree before and after it.
-    pub(crate) fn steps<'a>(
-        &'a self,
-        index: usize,
-        present: (i64, &'a Tree),
-    ) -> impl Iterator<Item = (i64, &'a Tree, &'a Tree)> {
-        let past = || self.versions.range(index..).map(|version| (version.zxid, &version.tree));
-        let after = past().skip(1).chain([present]);
-        past().zip(after).map(|((_, before), (zxid, after))| (zxid, before, after))
-    }
-
-    /// First change behind a version, up to the present, that a watch tells: the transaction, and the event
-    /// with the node whose access control list decides about telling it.
-    pub(crate) fn first_change<'a>(
-        &'a self,
-        index: usize,
-        present: (i64, &'a Tree),
-        aspect: Aspect,
-        path: &str,
-    ) -> Option<(i64, EventKind, &'a Node)> {
-        self.steps(index, present).find_map(|(zxid, before, after)| {
-            let (kind, node) = change(aspect, before.get(path), after.get(path))?;
-            Some((zxid, kind, node))
-        })
+    /// Changes behind a version up to the present, each with its transaction, in their order.
+    pub(crate) fn news(&self, index: usize) -> impl Iterator<Item = (i64, &News)> {
+        let behind = self.versions.range(index..);
+        behind.flat_map(|version| version.news.iter().map(|news| (version.next, news)))
     }
 }
 
-/// Bytes that a version takes up, as their limit counts them. It shares data with others.
+/// Bytes that a tree takes up, as their limit counts them. It shares data with others.
 fn weight(tree: &Tree) -> usize {
     tree.len() * NODE + tree.weight()
-}
-
-/// Watch that a read of the tree asks for, if any; `None` when it is no such read.
-pub(crate) fn watch_of(request: &Request) -> Option<Option<(Aspect, &str)>> {
-    let (aspect, path, watch) = match request {
-        Request::Exists { path, watch } | Request::GetData { path, watch } => (Aspect::Data, path, watch),
-        Request::GetChildren { path, watch } | Request::GetChildren2 { path, watch } => {
-            (Aspect::Children, path, watch)
-        }
-        Request::GetAcl { .. } | Request::GetAllChildrenNumber { .. } | Request::MultiRead(_) => {
-            return Some(None);
-        }
-        _ => return None,
-    };
-    Some(watch.then_some((aspect, path)))
-}
-
-/// Event that a watch tells of the step from one tree to the next, and the node whose access control list
-/// decides about telling it.
-fn change<'a>(
-    aspect: Aspect,
-    before: Option<&'a Node>,
-    after: Option<&'a Node>,
-) -> Option<(EventKind, &'a Node)> {
-    match (before, after) {
-        (None, None) => None,
-        (None, Some(node)) => Some((EventKind::Created, node)),
-        (Some(node), None) => Some((gone(aspect, node), node)),
-        (Some(old), Some(new)) if old.czxid != new.czxid => Some((gone(aspect, old), old)),
-        (Some(old), Some(new)) => match aspect {
-            Aspect::Data => (old.mzxid != new.mzxid).then_some((EventKind::DataChanged, new)),
-            Aspect::Children => (old.pzxid != new.pzxid).then_some((EventKind::ChildrenChanged, new)),
-        },
-    }
-}
-
-/// First event of the transaction that deleted a node: if it had children, that deleted these before it.
-fn gone(aspect: Aspect, node: &Node) -> EventKind {
-    match aspect {
-        Aspect::Children if !node.children.is_empty() => EventKind::ChildrenChanged,
-        _ => EventKind::Deleted,
-    }
 }

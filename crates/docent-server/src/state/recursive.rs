@@ -34,14 +34,19 @@ impl RecursiveWatches {
     /// The sessions with a watch on the node at `path` or on one above it, from the root down. One with
     /// several watches comes several times.
     pub(crate) fn at_and_above(&self, path: &str) -> impl Iterator<Item = i64> {
-        let is_any = !self.sessions.is_empty();
-        let walk = is_any.then(|| self.fingerprints(path)).into_iter().flatten();
-        walk.filter_map(|fingerprint| self.sessions.get(&fingerprint)).flatten().copied()
+        self.sets(path).flatten().copied()
     }
 
-    /// True when a node at `path` or above it is watched.
-    pub(crate) fn covers(&self, path: &str) -> bool {
-        self.at_and_above(path).next().is_some()
+    /// True when a session has a watch on the node at `path` or on one above it.
+    pub(crate) fn reaches(&self, session: i64, path: &str) -> bool {
+        self.sets(path).any(|sessions| sessions.contains(&session))
+    }
+
+    /// The sessions with a watch on each node on the way to `path`.
+    fn sets(&self, path: &str) -> impl Iterator<Item = &BTreeSet<i64>> {
+        let is_any = !self.sessions.is_empty();
+        let walk = is_any.then(|| self.fingerprints(path)).into_iter().flatten();
+        walk.filter_map(|fingerprint| self.sessions.get(&fingerprint))
     }
 
     fn fingerprint(&self, path: &str) -> Option<Fingerprint> {
@@ -93,7 +98,11 @@ mod tests {
         recursive.remove(2, "/a");
         recursive.remove(1, "/");
         assert_eq!(told(&recursive, "/a/b"), [4, 3]);
-        assert!(!recursive.covers("/b") && recursive.covers("/a"));
+        assert_eq!(
+            [(3, "/a/b"), (3, "/b"), (4, "/a/b")].map(|(id, path)| recursive.reaches(id, path)),
+            [true, false, true]
+        );
+        assert!(!recursive.reaches(2, "/a/b"));
     }
 
     #[test]
@@ -101,7 +110,7 @@ mod tests {
         for odd in ["", "a", "a/b", "//", "/a/", "//a", "/a//b"] {
             let recursive = watching(&[(1, odd)]);
             for path in ["/", "/a", "/a/b", "/b/a"] {
-                assert!(!recursive.covers(path), "{odd:?} reaches {path}");
+                assert!(!recursive.reaches(1, path), "{odd:?} reaches {path}");
             }
         }
     }

@@ -136,7 +136,7 @@ impl State {
                 answer
             }
         };
-        effects.refusal = effects.refusal.or(notes.into_refusal()).or(database.refusal.take());
+        effects.refusal = effects.refusal.or(notes.into_refusal()).or(database.past.take_refusal());
         database.sessions.count_events(effects.events.as_slice());
         let is_auth = matches!(request, Request::Auth { .. } | Request::Sasl { .. });
         let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());

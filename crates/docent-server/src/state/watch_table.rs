@@ -15,6 +15,19 @@ impl Mode {
     fn is_recursive(self) -> bool {
         self == Self::Stays(WatchMode::PersistentRecursive)
     }
+
+    /// True when a watch on a node tells its change. A recursive one tells nothing of sets of children.
+    fn tells(self, kind: EventKind) -> bool {
+        kind != EventKind::ChildrenChanged || !self.is_recursive()
+    }
+
+    /// True when a watch is gone once it came true.
+    fn is_spent(self) -> bool {
+        match self {
+            Self::Once => !planted!(OneShotStays),
+            Self::Stays(mode) => planted!(PersistentFiresOnce) && mode == WatchMode::Persistent,
+        }
+    }
 }
 
 /// The watches on one aspect of nodes, by path. A session has one at most on each path.
@@ -84,36 +97,37 @@ impl WatchTable {
         self.count
     }
 
-    /// Takes note of a change of a node, and removes the watches that come true once. A recursive watch tells
-    /// nothing of sets of children.
+    /// Takes note of a change of a node, and removes the watches that come true once.
     pub(crate) fn trigger(&mut self, path: &str, kind: EventKind) -> Triggered {
-        let is_told = |mode: Mode| kind != EventKind::ChildrenChanged || !mode.is_recursive();
-        let mut triggered = self.trigger_at(path, is_told);
-        let misses = planted!(RecursiveMissesDeepDeletes)
-            && kind == EventKind::Deleted
-            && path.matches('/').count() > 3;
-        if kind != EventKind::ChildrenChanged && !misses {
+        let mut triggered = self.trigger_at(path, kind);
+        if reaches_above(path, kind) {
             triggered.sessions.extend(self.recursive.at_and_above(path));
         }
         triggered
     }
 
-    fn trigger_at(&mut self, path: &str, is_told: impl Fn(Mode) -> bool) -> Triggered {
+    /// As [`trigger`](Self::trigger), for the watches of one session.
+    pub(crate) fn trigger_of(&mut self, session: i64, path: &str, kind: EventKind) -> Triggered {
+        let mode = self.get(session, path);
+        let is_told = mode.is_some_and(|mode| mode.tells(kind))
+            || (reaches_above(path, kind) && self.recursive.reaches(session, path));
+        let is_spent = mode.is_some_and(Mode::is_spent);
+        if is_spent {
+            self.remove(session, path);
+        }
+        let one = |is_one: bool| is_one.then_some(session).into_iter();
+        Triggered { sessions: one(is_told).collect(), spent: one(is_spent).collect() }
+    }
+
+    fn trigger_at(&mut self, path: &str, kind: EventKind) -> Triggered {
         let Some(watching) = self.by_path.get_mut(path) else { return Triggered::default() };
         let with = |is_one: &dyn Fn(Mode) -> bool| -> Vec<i64> {
             watching.iter().filter(|(_, mode)| is_one(**mode)).map(|(session, _)| *session).collect()
         };
-        let sessions = BTreeSet::from_iter(with(&is_told));
-        if planted!(OneShotStays) {
-            return Triggered { sessions, spent: Vec::new() };
-        }
-        let is_spent = |mode| {
-            mode == Mode::Once
-                || (planted!(PersistentFiresOnce) && mode == Mode::Stays(WatchMode::Persistent))
-        };
-        let spent = with(&is_spent);
+        let sessions = BTreeSet::from_iter(with(&|mode| mode.tells(kind)));
+        let spent = with(&Mode::is_spent);
         self.count -= spent.len();
-        watching.retain(|_, mode| !is_spent(*mode));
+        watching.retain(|_, mode| !mode.is_spent());
         if watching.is_empty() {
             self.by_path.remove(path);
         }
@@ -125,6 +139,13 @@ impl WatchTable {
             self.recursive.remove(session, path);
         }
     }
+}
+
+/// True for a change of which recursive watches are told at the node and above it.
+fn reaches_above(path: &str, kind: EventKind) -> bool {
+    let misses =
+        planted!(RecursiveMissesDeepDeletes) && kind == EventKind::Deleted && path.matches('/').count() > 3;
+    kind != EventKind::ChildrenChanged && !misses
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use super::acl;
 use super::event::Event;
 use super::events::Events;
 use super::sessions::Sessions;
-use super::watch_table::{Mode, WatchTable};
+use super::watch_table::{Mode, Triggered, WatchTable};
 use docent_proto::{Acl, EventKind, Permissions, WatchKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -111,51 +111,48 @@ impl Watches {
         }
     }
 
-    /// A node was created.
-    pub(crate) fn created(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Events) {
-        self.fire(Aspect::Data, node, EventKind::Created, events);
-        self.fire(Aspect::Children, parent, EventKind::ChildrenChanged, events);
+    /// Tells a change of a node.
+    pub(crate) fn tell(&mut self, node: Audience<'_>, kind: EventKind, events: &mut Events) {
+        self.tell_by(|table| table.trigger(node.path, kind), node, kind, events);
     }
 
-    /// A node's data was set.
-    pub(crate) fn data_set(&mut self, node: Audience<'_>, events: &mut Events) {
-        self.fire(Aspect::Data, node, EventKind::DataChanged, events);
-    }
-
-    /// A node was deleted. A session that watched both its data and its children is told once.
-    pub(crate) fn deleted(&mut self, node: Audience<'_>, parent: Audience<'_>, events: &mut Events) {
-        let told = self.fire(Aspect::Data, node, EventKind::Deleted, events);
-        let watching = self.trigger(Aspect::Children, node.path, EventKind::Deleted);
-        let told = if planted!(DeletionToldTwice) { BTreeSet::new() } else { told };
-        if !planted!(LostWatchOnDelete) {
-            node.tell(watching.difference(&told), EventKind::Deleted, events);
-        }
-        self.fire(Aspect::Children, parent, EventKind::ChildrenChanged, events);
-    }
-
-    fn fire(
+    /// As [`tell`](Self::tell), to the watches of one session.
+    pub(crate) fn tell_one(
         &mut self,
-        aspect: Aspect,
+        session: i64,
         node: Audience<'_>,
         kind: EventKind,
         events: &mut Events,
-    ) -> BTreeSet<i64> {
-        let sessions = self.trigger(aspect, node.path, kind);
-        node.tell(sessions.iter(), kind, events);
-        // So that what is left of the transaction does not find them again and again.
-        for flooded in events.take_flooded() {
-            self.remove_session(flooded);
-        }
-        sessions
+    ) {
+        self.tell_by(|table| table.trigger_of(session, node.path, kind), node, kind, events);
     }
 
-    /// The sessions whose watches came true.
-    fn trigger(&mut self, aspect: Aspect, path: &str, kind: EventKind) -> BTreeSet<i64> {
-        let triggered = self.table(aspect).trigger(path, kind);
-        for session in triggered.spent {
-            self.forget(session, aspect, path);
+    /// Tells a change to those whose watches come true. A session that watched both a node's data and its
+    /// children is told of its end once.
+    fn tell_by(
+        &mut self,
+        trigger: impl Fn(&mut WatchTable) -> Triggered,
+        node: Audience<'_>,
+        kind: EventKind,
+        events: &mut Events,
+    ) {
+        let mut told = BTreeSet::new();
+        for aspect in told_of(kind) {
+            let triggered = trigger(self.table(*aspect));
+            for session in triggered.spent {
+                self.forget(session, *aspect, node.path);
+            }
+            let is_lost =
+                planted!(LostWatchOnDelete) && told_of(kind).len() > 1 && *aspect == Aspect::Children;
+            if !is_lost {
+                node.tell(triggered.sessions.difference(&told), kind, events);
+            }
+            // So that what is left of the transaction does not find them again and again.
+            for flooded in events.take_flooded() {
+                self.remove_session(flooded);
+            }
+            told = if planted!(DeletionToldTwice) { BTreeSet::new() } else { triggered.sessions };
         }
-        triggered.sessions
     }
 
     fn table(&mut self, aspect: Aspect) -> &mut WatchTable {
@@ -224,6 +221,15 @@ impl Watches {
 pub(crate) fn weight(path: &str) -> usize {
     const PLACES: usize = 640;
     PLACES + 2 * path.len()
+}
+
+/// Aspects whose watches are told of a change of a node.
+fn told_of(kind: EventKind) -> &'static [Aspect] {
+    match kind {
+        EventKind::ChildrenChanged => &[Aspect::Children],
+        EventKind::Deleted => &[Aspect::Data, Aspect::Children],
+        _ => &[Aspect::Data],
+    }
 }
 
 fn aspects(kind: WatchKind) -> &'static [Aspect] {
