@@ -1,4 +1,4 @@
-//! Mutual exclusion, first come first served, one wake-up.
+//! Mutual exclusion, first come first served, two wake-ups at most.
 
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Role};
@@ -16,7 +16,7 @@ const CONTENDERS: usize = 32;
 const ACQUISITIONS: usize = 1_000;
 
 both_backends! {
-    async fn contenders_take_turns_in_order_and_a_release_wakes_one(backend: Backend) {
+    async fn contenders_take_turns_in_order_and_a_release_wakes_at_most_two(backend: Backend) {
         let server = backend.start().await;
         let clients = join_all((0..CONTENDERS).map(|_| connect(&server))).await;
         let busy = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Many readers or one writer, nobody starved, one wake-up.
+//! Many readers or one writer, nobody starved, no wake-up of those whom a release does not concern.
 
 use super::until_in_line;
 use crate::{builder, connect};

@@ -1,4 +1,4 @@
-//! Never more than the limit, first come first served, all or none, one wake-up.
+//! Never more than the limit, first come first served, all or none, three wake-ups at most.
 
 use super::until_participants;
 use crate::{builder, connect};
@@ -76,7 +76,7 @@ both_backends! {
         assert_eq!(served.lock().unwrap().len(), 3);
     }
 
-    async fn a_release_wakes_only_the_one_whose_turn_it_is(backend: Backend) {
+    async fn a_release_wakes_the_one_that_has_the_turn_and_nobody_beyond_the_next_two(backend: Backend) {
         let server = backend.start().await;
         let holder = connect(&server).await;
         let semaphore = Semaphore::new(&holder, "/semaphore", 1).unwrap();
@@ -97,7 +97,7 @@ both_backends! {
         soon(held.release()).await.unwrap();
         let (_, first, _) = &mut waiters[0];
         let permit = soon(first).await.unwrap().unwrap();
-        // The second waiter has its turn now, and the one behind it looks ahead; nobody else was told of
+        // The second waiter has the turn now, and the one behind it looks ahead; nobody else was told of
         // anything.
         until_participants(&semaphore, 6).await;
         for (n, (proxy, task, _)) in waiters[1..].iter().enumerate() {
