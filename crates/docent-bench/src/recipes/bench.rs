@@ -1,4 +1,3 @@
-use super::chart::Chart;
 use super::plan::Options;
 use super::report::Report;
 use super::results::Results;
@@ -6,8 +5,8 @@ use super::stage::Stage;
 use super::workload::{Role, Workload};
 use super::{json, machine};
 use anyhow::{Context, Result, bail};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs the bench. Everything that it started has ended when this returns, also after an interruption.
@@ -22,6 +21,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
 
 async fn measure(options: &Options) -> Result<()> {
     let (workloads, grown, plan) = (options.workloads()?, options.grown(), options.plan());
+    options.outputs().iter().try_for_each(|path| prepare(path))?;
     let mut stage = Stage::open(plan, &[&workloads[..], &grown].concat()).await?;
     let mut results = Results::default();
     count(&mut stage, &workloads, &mut results).await?;
@@ -97,17 +97,41 @@ fn write(options: &Options, report: &Report<'_>) -> Result<()> {
     if let Some(path) = &options.json {
         put(path, &json::all(report).to_string())?;
     }
-    let whole =
-        || options.is_whole().then(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")));
-    let Some(folder) = options.charts.clone().or_else(whole) else { return Ok(()) };
-    for chart in Chart::ALL {
-        let path = folder.join(chart.file_name());
+    for (chart, path) in options.charts() {
         put(&path, &chart.drawn(report))?;
         println!("{}", fs::canonicalize(&path)?.display());
     }
     Ok(())
 }
 
+/// Makes the folder of an output, and sees that the file can be written, before anything is measured.
+fn prepare(path: &Path) -> Result<()> {
+    let open = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let is_new = !path.exists();
+        File::options().append(true).create(true).open(path)?;
+        if is_new { fs::remove_file(path) } else { Ok(()) }
+    };
+    open().with_context(|| format!("cannot write {}", path.display()))
+}
+
 fn put(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_gets_a_folder_and_leaves_no_file_before_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/figures.json");
+        prepare(&path).unwrap();
+        assert!(path.parent().unwrap().is_dir() && !path.exists());
+        put(&path, "earlier").unwrap();
+        prepare(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "earlier");
+        assert!(prepare(&path.join("below")).unwrap_err().to_string().starts_with("cannot write "));
+    }
 }

@@ -1,3 +1,4 @@
+use super::chart::Chart;
 use super::growth::GROWTH;
 use super::workload::Workload;
 use super::workloads::WORKLOADS;
@@ -32,7 +33,7 @@ pub(crate) struct Options {
     pub(super) markdown: Option<PathBuf>,
     /// Folder for the charts. Default: `docs`, and none where only some workloads are measured.
     #[arg(long)]
-    pub(super) charts: Option<PathBuf>,
+    charts: Option<PathBuf>,
 }
 
 /// Lengths of samples, and how often they are taken.
@@ -87,8 +88,24 @@ impl Options {
         if self.growth || self.only.is_some() || !self.quick { self.chosen(GROWTH) } else { Vec::new() }
     }
 
+    /// The charts with their files.
+    pub(super) fn charts(&self) -> Vec<(Chart, PathBuf)> {
+        let whole =
+            || self.is_whole().then(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")));
+        let folder = self.charts.clone().or_else(whole);
+        folder.map_or_else(Vec::new, |folder| {
+            Chart::ALL.map(|chart| (chart, folder.join(chart.file_name()))).into()
+        })
+    }
+
+    /// All files that are written.
+    pub(super) fn outputs(&self) -> Vec<PathBuf> {
+        let charts = self.charts().into_iter().map(|(_, path)| path);
+        self.json.clone().into_iter().chain(self.markdown.clone()).chain(charts).collect()
+    }
+
     /// True when every workload with a target is measured.
-    pub(super) fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.only.is_none() && !self.growth
     }
 
@@ -102,20 +119,19 @@ impl Options {
 impl Plan {
     /// Settings that a sample's order has beside its own.
     pub(super) fn settings(&self, workload: &Workload) -> String {
-        self.written(workload, self.lead, self.window, self.samples)
+        written(workload, self.lead, self.window, self.samples)
     }
 
     /// Those of a counting run.
     pub(super) fn counting(&self, workload: &Workload) -> String {
         let window = COUNTING_WINDOW.min(self.window);
-        self.written(workload, self.lead, window, COUNTING_SAMPLES.min(self.samples))
+        written(workload, self.lead, window, COUNTING_SAMPLES.min(self.samples))
     }
+}
 
-    #[expect(clippy::unused_self, reason = "it is one of the plan's ways to write settings")]
-    fn written(&self, workload: &Workload, lead: u64, window: u64, samples: u64) -> String {
-        let is_view = workload.ours.starts_with("view");
-        let samples = if is_view { (samples / SAMPLES_PER_VIEW).max(2) } else { samples };
-        let settle = workload.instances as u64 / INSTANCES_PER_MILLISECOND;
-        format!("lead={lead} window={window} samples={samples} settle={settle}")
-    }
+fn written(workload: &Workload, lead: u64, window: u64, samples: u64) -> String {
+    let is_view = workload.ours.starts_with("view");
+    let samples = if is_view { (samples / SAMPLES_PER_VIEW).max(2) } else { samples };
+    let settle = workload.instances as u64 / INSTANCES_PER_MILLISECOND;
+    format!("lead={lead} window={window} samples={samples} settle={settle}")
 }

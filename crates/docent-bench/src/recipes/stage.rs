@@ -123,9 +123,7 @@ impl Stage {
         let line = self.line(order, &relay, workload, &self.plan.counting(workload)).await?;
         let (mut before, mut counts) = (Counts::default(), Counts::default());
         let Self { relay, drivers, .. } = self;
-        let driver =
-            drivers.iter_mut().find(|driver| driver.side == side).context("a driver of each side")?;
-        let answer: Answer = driver
+        let answer: Answer = driver(drivers, side)?
             .ask(&line, |mark| match mark {
                 Mark::Start => before = relay.counts(),
                 Mark::Stop => counts = relay.counts().since(&before),

@@ -30,7 +30,7 @@ pub(super) async fn view(order: &Order) -> Result<Answer> {
 
 /// An instance changes its payload: the time from the call until a view in another session shows that.
 pub(super) async fn change(order: &Order) -> Result<Answer> {
-    let (viewer, registrar) = (viewer(order).await?, client(order).await?);
+    let (viewer, registrar) = (client(order).await?, client(order).await?);
     let registry = Registry::new(&registrar, &order.path)?;
     let registration = registry.register(instance("0")).await?;
     let mut scene = Scene::open(&viewer, order).await?;
@@ -59,7 +59,7 @@ pub(super) async fn change(order: &Order) -> Result<Answer> {
 
 /// An instance joins and leaves again: the times from the calls until a view in another session shows that.
 pub(super) async fn join(order: &Order) -> Result<Answer> {
-    let (viewer, registrar) = (viewer(order).await?, client(order).await?);
+    let (viewer, registrar) = (client(order).await?, client(order).await?);
     let registry = Registry::new(&registrar, &order.path)?;
     let mut scene = Scene::open(&viewer, order).await?;
 
@@ -83,11 +83,6 @@ pub(super) async fn join(order: &Order) -> Result<Answer> {
     add_times(&mut answer, "leave_", &leaves);
     close(vec![viewer, registrar]).await;
     Ok(answer)
-}
-
-/// Session of a view.
-async fn viewer(order: &Order) -> Result<Client> {
-    client(order).await
 }
 
 /// View that is followed.

@@ -97,7 +97,7 @@ pub(super) async fn line(order: &Order) -> Result<Answer> {
     while watched.participants().await?.len() <= waiters {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    // Each has found its place and watches the one ahead.
+    // Each has found its place and has set its watches.
     tokio::time::sleep(order.millis("lead")).await;
 
     let measured = Measured::start();

@@ -15,9 +15,9 @@ use tokio::task::JoinSet;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Kilobytes of resident memory for each of `count` things, in a process that has done nothing else.
-pub(super) async fn of(what: &str, order: &Order) -> Result<Answer> {
+pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
     let client = client(order).await?;
-    let answer = match what {
+    let answer = match kind {
         "client" => idle_clients(order).await,
         "guard" => guards(&client, order).await,
         "waiter" => waiters(&client, order).await,
@@ -25,7 +25,7 @@ pub(super) async fn of(what: &str, order: &Order) -> Result<Answer> {
         "registration" => registrations(&client, order).await,
         "viewed" => viewed(&client, order).await,
         "subscription" => subscriptions(&client, order).await,
-        _ => bail!("the memory of a {what} is not known"),
+        _ => bail!("the memory of a {kind} is not known"),
     };
     client.close().await;
     answer

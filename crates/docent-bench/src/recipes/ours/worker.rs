@@ -50,7 +50,7 @@ async fn answer(line: &str) -> Result<Answer> {
         "join" => discovery::join(&order).await,
         "publish" => config::publish(&order).await,
         name => match name.strip_prefix("memory-") {
-            Some(what) => memory::of(what, &order).await,
+            Some(kind) => memory::of(kind, &order).await,
             None => bail!("{name} is not known"),
         },
     }
