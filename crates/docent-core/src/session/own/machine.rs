@@ -130,14 +130,15 @@ pub(in crate::session) struct Deliveries {
 
 impl Deliveries {
     pub(in crate::session) fn deliver(&mut self) {
-        // First of all: an event that came before a reply must be there before the reply is.
+        // An event that came before a reply must be there before the reply is: whoever takes the reply for
+        // news may look at once whether its watch has fired.
         self.persistent.deliver();
+        for (subscriber, fired) in self.fires.drain(..) {
+            let _ = subscriber.send(fired);
+        }
         for (done, outcome) in self.finished.drain(..) {
             // Nobody waits for a request whose future was dropped.
             let _ = done.send(outcome);
-        }
-        for (subscriber, fired) in self.fires.drain(..) {
-            let _ = subscriber.send(fired);
         }
     }
 }

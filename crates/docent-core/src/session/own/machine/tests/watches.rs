@@ -1,6 +1,46 @@
 use super::*;
 use crate::session::Watch;
 use docent_proto::Watches;
+use futures_util::task::{ArcWake, waker};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::Context;
+
+/// Looks for the event as soon as the reply is told.
+struct Listener {
+    fired: Mutex<Receiver<Fired>>,
+    found: Mutex<Option<Fired>>,
+}
+
+impl ArcWake for Listener {
+    fn wake_by_ref(listener: &Arc<Self>) {
+        *listener.found.lock().unwrap() = listener.fired.lock().unwrap().try_recv().ok();
+    }
+}
+
+#[test]
+fn whoever_hears_of_a_write_finds_the_event_that_came_before_its_reply() {
+    let mut world = World::attached();
+    let (_, fired) = world.machine.watches.register("/a", WatchKind::Data);
+    let mut outcome = pin!(world.check());
+    world.written();
+    let listener = Arc::new(Listener { fired: Mutex::new(fired), found: Mutex::default() });
+    let waker = waker(Arc::clone(&listener));
+    assert!(outcome.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    // Both come in one read.
+    let mut input = BytesMut::new();
+    write_frame(&mut input, |out| {
+        ReplyHeader { xid: xid::NOTIFICATION, zxid: -1, code: Code::OK }.write(out);
+        WatchEvent { kind: EventKind::DataChanged, path: "/a".to_owned() }.write(out);
+    });
+    write_frame(&mut input, |out| {
+        ReplyHeader { xid: 1, zxid: 9, code: Code::OK }.write(out);
+        Response::Multi(vec![MultiResult::Checked]).write(out);
+    });
+    world.bytes(input).unwrap();
+    assert_eq!(*listener.found.lock().unwrap(), Some(Fired::Event(EventKind::DataChanged)));
+}
 
 #[test]
 fn watches_are_set_again_before_anything_else_with_the_transaction_last_seen() {
