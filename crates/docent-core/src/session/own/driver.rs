@@ -100,7 +100,7 @@ impl Driver {
     async fn is_rolled_back(&mut self) -> bool {
         let (timeout, seen, credentials) = {
             let machine = self.shared.lock();
-            (machine.timeout(), machine.last_zxid(), machine.credentials().to_vec())
+            (machine.timeout(), machine.seen_zxid(), machine.credentials().to_vec())
         };
         if !self.dialer.suspects_rollback(timeout) {
             return false;

@@ -72,7 +72,13 @@ pub(in crate::session) struct Machine {
     support: PersistentSupport,
     /// False while it is to be told that the server of the link refused persistent watches.
     told_refusal: bool,
+    /// News of persistent watches from the first deletion on that no reply was seen after; see
+    /// [`proven`](Self::proven).
+    unproven: PersistentFires,
+    /// Transaction up to which everything was told.
     last_zxid: i64,
+    /// Newest transaction of which anything was told: a new link must not be to a server behind it.
+    seen_zxid: i64,
     last_sent: Timestamp,
     /// Send times of the requests that the servers have heard of over this link.
     heard: Heard,
@@ -150,7 +156,9 @@ impl Machine {
             frames: Frames::new(settings.inbound_limit),
             to_skip: 0,
             timeout: settings.timeout,
+            unproven: PersistentFires::default(),
             last_zxid: settings.last_zxid,
+            seen_zxid: settings.last_zxid,
             lease,
             phase: Phase::Open,
             is_closed: false,
@@ -282,6 +290,7 @@ impl Machine {
             self.phase = Phase::Draining;
             self.requests.end_calls(SessionEnd::Closed, &mut self.deliveries.finished);
             self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
+            self.unproven.forget();
             self.persistent.end(SessionEnd::Closed, &mut self.deliveries.persistent);
         }
     }
@@ -347,6 +356,7 @@ impl Machine {
         self.requests.end(end, &mut self.deliveries.finished);
         self.requests.in_flight.clear();
         self.watches.end(end, &mut self.deliveries.fires);
+        self.unproven.forget();
         self.persistent.end(end, &mut self.deliveries.persistent);
     }
 
@@ -390,8 +400,8 @@ impl Machine {
         self.key.as_ref().map_or(0, |key| key.id)
     }
 
-    pub(in crate::session) fn last_zxid(&self) -> i64 {
-        self.last_zxid
+    pub(in crate::session) fn seen_zxid(&self) -> i64 {
+        self.seen_zxid
     }
 
     /// The timeout granted, or the one asked for.

@@ -35,6 +35,21 @@ impl PersistentFires {
         }
     }
 
+    pub(super) fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// Puts all of them behind those of `fires`.
+    pub(super) fn move_to(&mut self, fires: &mut Self) {
+        for (subscriber, batch) in self.0.drain(..) {
+            batch.into_iter().for_each(|news| fires.push(&subscriber, news));
+        }
+    }
+
     pub(super) fn deliver(&mut self) {
         for (subscriber, batch) in self.0.drain(..) {
             let _ = subscriber.send(batch);

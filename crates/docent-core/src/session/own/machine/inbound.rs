@@ -119,10 +119,11 @@ impl Machine {
         if tells_what_was_seen(header) || planted!(FoldedZxid) {
             self.last_zxid = self.last_zxid.max(header.zxid);
         }
+        self.proven(header.zxid);
         match header.xid {
             xid::NOTIFICATION => {
                 let event = WatchEvent::decode(reader.into_rest())?;
-                self.event(&event);
+                self.event(&event, header.zxid);
                 Ok(())
             }
             xid::PING => {

@@ -19,7 +19,7 @@ impl Machine {
         self.last_received = now;
         let key = self.key.as_ref();
         let request = ConnectRequest {
-            last_zxid_seen: if planted!(OlderAfterNewer) { 0 } else { self.last_zxid },
+            last_zxid_seen: if planted!(OlderAfterNewer) { 0 } else { self.seen_zxid },
             timeout_ms: i32::try_from(self.settings.timeout.as_millis()).unwrap_or(i32::MAX),
             session_id: key.map_or(0, |key| key.id),
             password: key.map_or_else(
@@ -65,7 +65,7 @@ impl Machine {
             let xid = self.next_xid();
             self.send(now, xid, Queued::own(Request::CloseSession), out);
         }
-        if now >= self.last_sent + self.timing().pulse() {
+        if now >= self.last_sent + self.timing().pulse() || self.needs_proof() {
             RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
             self.pings.push_back(now);
             self.last_sent = now;

@@ -132,6 +132,7 @@ impl Machine {
         if self.requests.in_flight.iter().any(|in_flight| asks(in_flight.op)) {
             self.support.unanswered(now);
         }
+        self.unproven.forget();
         self.persistent.link_lost();
     }
 
@@ -145,13 +146,35 @@ impl Machine {
         self.link == Link::Attached && self.support.is_confirmed() && self.persistent.any()
     }
 
-    /// Takes an event: one of a watch that comes true once, of a persistent one, or of both.
-    pub(super) fn event(&mut self, event: &WatchEvent) {
+    /// Takes note that the server of the link has answered, or told of an event, as of a transaction.
+    ///
+    /// A deletion that a persistent watch tells of is shown without another request. Were it shown before its
+    /// transaction is known, the next link could be to a server behind it, which still lists the node: it
+    /// would come back. Events say their transaction from ZooKeeper 3.9 on. Older servers number replies
+    /// alone: what they tell waits for the next one, a ping's if no other is due, and is forgotten with the
+    /// link. It comes before that reply all the same.
+    pub(super) fn proven(&mut self, zxid: i64) {
+        if zxid > 0 {
+            self.seen_zxid = self.seen_zxid.max(zxid);
+            self.unproven.move_to(&mut self.deliveries.persistent);
+        }
+    }
+
+    /// True when a ping shall prove what was told, because no reply is due.
+    pub(super) fn needs_proof(&self) -> bool {
+        self.unproven.any() && self.pings.is_empty() && self.requests.in_flight.is_empty()
+    }
+
+    /// Takes an event of a transaction, which servers before 3.9 do not say: one of a watch that comes true
+    /// once, of a persistent one, or of both.
+    pub(super) fn event(&mut self, event: &WatchEvent, zxid: i64) {
         if event.kind == EventKind::Deleted {
             self.ephemerals.deleted(&event.path);
         }
         self.watches.fire(event, &mut self.deliveries.fires);
-        if let Some(path) = self.persistent.fire(event, &mut self.deliveries.persistent) {
+        let waits = self.unproven.any() || (zxid <= 0 && event.kind == EventKind::Deleted);
+        let fires = if waits { &mut self.unproven } else { &mut self.deliveries.persistent };
+        if let Some(path) = self.persistent.fire(event, fires) {
             let event = WatchEvent { kind: EventKind::ChildrenChanged, path };
             self.watches.fire(&event, &mut self.deliveries.fires);
         }

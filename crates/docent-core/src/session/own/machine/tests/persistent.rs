@@ -165,3 +165,66 @@ fn it_ends_with_the_session() {
     assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Ended(SessionEnd::Expired)]));
     assert!(news.try_recv().is_err() && world.machine.watch_below("/f").is_none());
 }
+
+/// Answers a ping as of a transaction.
+fn pong(world: &mut World, zxid: i64) {
+    world.frame(|out| ReplyHeader { xid: xid::PING, zxid, code: Code::OK }.write(out)).unwrap();
+}
+
+fn xids(world: &mut World) -> Vec<i32> {
+    world.written().iter().map(|frame| frame.xid).collect()
+}
+
+#[test]
+fn a_deletion_is_told_once_a_reply_keeps_the_client_from_servers_that_do_not_know_of_it() {
+    let (mut world, _, mut news) = watched();
+    world.event(EventKind::Created, "/f/w");
+    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f/w")]), "it is to be read");
+    world.event(EventKind::Deleted, "/f/x");
+    world.event(EventKind::Created, "/f/y");
+    assert_eq!(xids(&mut world), [xid::PING]);
+    world.event(EventKind::Deleted, "/f/z");
+    assert!(world.written().is_empty(), "one for all of them");
+    assert!(news.try_recv().is_err());
+    pong(&mut world, 12);
+    let told = [(EventKind::Deleted, "/f/x"), (EventKind::Created, "/f/y"), (EventKind::Deleted, "/f/z")];
+    assert_eq!(news.try_recv(), Ok(told.map(|(kind, path)| event(kind, path)).to_vec()));
+    world.lose_link();
+    assert_eq!(world.connected().last_zxid_seen, 12);
+}
+
+#[test]
+fn a_reply_that_is_due_anyhow_proves_a_deletion() {
+    let (mut world, _, mut news) = watched();
+    let (_, _read) = world.get("/a", false);
+    world.written();
+    world.event(EventKind::Deleted, "/f/x");
+    assert!(world.written().is_empty() && news.try_recv().is_err());
+    world.answer(2, Code::OK, &data()).unwrap();
+    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Deleted, "/f/x")]));
+}
+
+#[test]
+fn a_deletion_that_nothing_has_proven_goes_with_its_link() {
+    let (mut world, _, mut news) = watched();
+    world.event(EventKind::Deleted, "/f/x");
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    assert_eq!(ops(&mut world), [OpCode::SetWatches2]);
+    world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
+    assert!(news.try_recv().is_err(), "the server of this link may not know of it");
+}
+
+#[test]
+fn an_event_that_says_its_transaction_is_told_at_once_and_keeps_the_client_from_older_servers() {
+    let (mut world, _, mut news) = watched();
+    world.event_of(100, EventKind::Deleted, "/f/x");
+    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Deleted, "/f/x")]));
+    assert!(world.written().is_empty());
+    assert_eq!(world.machine.seen_zxid(), 100, "the next session begins with it, too");
+    let (_, _fired) = world.machine.watches.register("/a", WatchKind::Data);
+    world.lose_link();
+    assert_eq!(world.attach(SESSION, T).unwrap().last_zxid_seen, 100);
+    let Request::SetWatches(watches) = &world.written()[0].request else { panic!("watches come first") };
+    assert_eq!(watches.relative_zxid, 9, "more events of transaction 100 may have been on their way");
+}
