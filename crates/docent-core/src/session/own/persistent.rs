@@ -6,9 +6,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// The persistent recursive watches of a session: one at the server for a path, many subscribers here.
 ///
-/// Servers before 3.9 keep one mode for all watches of a link on a path: a watch that comes true once, set
-/// after a persistent one, takes its place, and a removal takes away both. So where a persistent watch is at
-/// the server no other one is set or removed on that path: its events serve the others, too.
+/// Servers before 3.9 keep, in each of their tables, one mode for all watches of a link on a path: a watch on
+/// data that comes true once, set after a persistent one, takes its place, and a removal takes away both. So
+/// where a persistent watch is at the server no other one on data is set or removed on that path: its events
+/// serve the others, too. Sets of children are told by watches of their own, in the other table: a persistent
+/// one tells of a child by that child's permissions, which this client may not have.
 #[derive(Debug, Default)]
 pub(super) struct PersistentWatches {
     next_id: u64,
@@ -125,11 +127,10 @@ impl PersistentWatches {
         self.orphans.clear();
     }
 
-    /// Tells of an event. Returns the node with such a watch whose set of children changed: servers do not
-    /// tell that to a link that has one there.
-    pub(super) fn fire(&self, event: &WatchEvent, fires: &mut PersistentFires) -> Option<String> {
+    /// Tells of an event.
+    pub(super) fn fire(&self, event: &WatchEvent, fires: &mut PersistentFires) {
         if self.at_server.is_empty() || event.kind == EventKind::ChildrenChanged {
-            return None;
+            return;
         }
         let path: Arc<str> = Arc::from(event.path.as_str());
         let mut above = Some(event.path.as_str());
@@ -139,8 +140,6 @@ impl PersistentWatches {
             subscribers.for_each(|subscriber| fires.push(subscriber, news()));
             above = parent(watched);
         }
-        let folder = parent(&event.path).filter(|_| event.kind != EventKind::DataChanged)?;
-        self.is_set(folder).then(|| folder.to_owned())
     }
 
     /// Ends all of them, because the server of the link does not have such watches.
@@ -181,10 +180,10 @@ impl PersistentWatches {
 mod tests {
     use super::*;
 
-    fn told(watches: &PersistentWatches, kind: EventKind, path: &str) -> (usize, Option<String>) {
+    fn told(watches: &PersistentWatches, kind: EventKind, path: &str) -> usize {
         let mut fires = PersistentFires::default();
-        let folder = watches.fire(&WatchEvent { kind, path: path.to_owned() }, &mut fires);
-        (fires.0.len(), folder)
+        watches.fire(&WatchEvent { kind, path: path.to_owned() }, &mut fires);
+        fires.0.len()
     }
 
     #[test]
@@ -194,10 +193,10 @@ mod tests {
             watches.set(path);
             watches.register(path)
         });
-        assert_eq!(told(&watches, EventKind::DataChanged, "/a/b/c"), (3, None));
-        assert_eq!(told(&watches, EventKind::Created, "/a/b"), (3, Some("/a".to_owned())));
-        assert_eq!(told(&watches, EventKind::Deleted, "/x"), (1, Some("/".to_owned())));
-        assert_eq!(told(&watches, EventKind::ChildrenChanged, "/a"), (0, None));
+        assert_eq!(told(&watches, EventKind::DataChanged, "/a/b/c"), 3);
+        assert_eq!(told(&watches, EventKind::Created, "/a/b"), 3);
+        assert_eq!(told(&watches, EventKind::Deleted, "/x"), 1);
+        assert_eq!(told(&watches, EventKind::ChildrenChanged, "/a"), 0);
     }
 
     #[test]

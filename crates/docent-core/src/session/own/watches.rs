@@ -35,6 +35,11 @@ impl WatchTable {
         [&self.data, &self.exist, &self.child].into_iter().any(|table| table.contains_key(path))
     }
 
+    /// True while anybody waits for a watch on the children of the path.
+    pub(super) fn has_on_children(&self, path: &str) -> bool {
+        self.child.contains_key(path)
+    }
+
     /// Adds a subscriber to a watch that the server has just left.
     pub(super) fn register(&mut self, path: &str, kind: WatchKind) -> (u64, oneshot::Receiver<Fired>) {
         self.next_id += 1;
@@ -82,17 +87,19 @@ impl WatchTable {
         }
     }
 
-    /// All watches, in requests of a size that servers take, for a new link.
-    pub(super) fn restore(&self, relative_zxid: i64, request_limit: usize) -> Vec<Watches> {
+    /// All watches, in requests of a size that servers take, for a new link; without those on the children of
+    /// paths with a persistent watch, which are set again behind it.
+    pub(super) fn restore(
+        &self,
+        relative_zxid: i64,
+        request_limit: usize,
+        persists: impl Fn(&str) -> bool,
+    ) -> Vec<Watches> {
         let mut lists = WatchLists::new(relative_zxid, request_limit);
-        let kinds = [
-            (&self.data, (|w| &mut w.data) as fn(&mut Watches) -> &mut Vec<String>),
-            (&self.exist, |w| &mut w.exist),
-            (&self.child, |w| &mut w.child),
-        ];
-        for (table, kind) in kinds {
-            table.keys().for_each(|path| lists.add(kind, path.clone()));
-        }
+        self.data.keys().for_each(|path| lists.add(|watches| &mut watches.data, path.clone()));
+        self.exist.keys().for_each(|path| lists.add(|watches| &mut watches.exist, path.clone()));
+        let children = self.child.keys().filter(|path| !persists(path));
+        children.for_each(|path| lists.add(|watches| &mut watches.child, path.clone()));
         lists.finish()
     }
 
@@ -159,7 +166,7 @@ mod tests {
                 if n % 2 == 0 { WatchKind::Data } else { WatchKind::Child },
             );
         }
-        let chunks = table.restore(7, 1024 * 1024);
+        let chunks = table.restore(7, 1024 * 1024, |_| false);
         assert!(chunks.len() >= 4);
         for chunk in &chunks {
             assert_eq!(chunk.relative_zxid, 7);
@@ -167,7 +174,7 @@ mod tests {
             assert!(bytes <= CHUNK);
         }
         assert_eq!(chunks.iter().map(|c| c.data.len() + c.child.len()).sum::<usize>(), 4_000);
-        for chunk in table.restore(7, 64 * 1024) {
+        for chunk in table.restore(7, 64 * 1024, |_| false) {
             let bytes: usize = chunk.data.iter().chain(&chunk.child).map(|path| 4 + path.len()).sum();
             assert!(bytes < 64 * 1024, "the servers' limit counts, too");
         }

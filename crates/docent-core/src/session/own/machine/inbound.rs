@@ -97,8 +97,9 @@ impl Machine {
         // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen
         // yet: the watches are set as of that attempt, not as of `last_zxid`.
         let since = *self.restore_from.get_or_insert(self.last_zxid);
-        let chunks = self.watches.restore(since, self.settings.outbound_limit);
         let persistent = self.restore_persistent(since);
+        let persists = |path: &str| self.persistent.concerns(path);
+        let chunks = self.watches.restore(since, self.settings.outbound_limit, persists);
         // Those last: where both kinds are on one path, servers before 3.9 keep the mode set last.
         self.restore = chunks.into_iter().map(Request::SetWatches).chain(persistent).collect();
         self.unrestored = self.restore.len();

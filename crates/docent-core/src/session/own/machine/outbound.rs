@@ -47,9 +47,7 @@ impl Machine {
         if self.link != Link::Attached || self.is_stale(now) {
             return false;
         }
-        while let Some(request) = self.restore.pop_front() {
-            self.send(now, xid::SET_WATCHES, Queued::own(request), out);
-        }
+        self.write_restore(now, out);
         while let Some(queued) = self.requests.next_ahead() {
             let xid = self.next_xid();
             self.send(now, xid, queued, out);
@@ -59,6 +57,7 @@ impl Machine {
         {
             let xid = self.next_xid();
             self.send(now, xid, queued, out);
+            self.write_restore(now, out);
         }
         if self.phase == (Phase::Closing { written: false }) && self.requests.queue.is_empty() {
             self.phase = Phase::Closing { written: true };
@@ -71,6 +70,12 @@ impl Machine {
             self.last_sent = now;
         }
         !self.requests.queue.is_empty()
+    }
+
+    fn write_restore(&mut self, now: Timestamp, out: &mut Vec<u8>) {
+        while let Some(request) = self.restore.pop_front() {
+            self.send(now, xid::SET_WATCHES, Queued::own(request), out);
+        }
     }
 
     fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {

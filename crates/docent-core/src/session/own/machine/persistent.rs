@@ -63,23 +63,27 @@ impl Machine {
         }
     }
 
-    /// Takes note that a request is written, and turns one that would set a watch on the path of a persistent
-    /// one into one without: that one serves it. True for such a request.
+    /// Takes note that a request is written, and turns one that would set a watch on the data at the path of a
+    /// persistent one into one without: that one serves it. True for such a request. Watches on children are
+    /// in another table of the servers, where they take nothing away.
     pub(super) fn note_persistent(&mut self, request: &mut Request) -> bool {
         let persistent = &mut self.persistent;
         match request {
-            Request::AddWatch { path, .. } => persistent.set(path),
-            Request::SetWatches2 { recursive, .. } => recursive.iter().for_each(|path| persistent.set(path)),
+            Request::AddWatch { path, .. } => {
+                persistent.set(path);
+                self.keep_on_children(std::slice::from_ref(path));
+            }
+            Request::SetWatches2 { recursive, .. } => {
+                recursive.iter().for_each(|path| persistent.set(path));
+                self.keep_on_children(recursive);
+            }
             Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => persistent.unset(path),
             Request::SetWatches(watches) => {
                 let again: Vec<_> =
                     watches.data.iter().filter(|path| persistent.is_set(path)).cloned().collect();
                 again.into_iter().for_each(|path| self.add_watch(path));
             }
-            Request::Exists { path, watch }
-            | Request::GetData { path, watch }
-            | Request::GetChildren { path, watch }
-            | Request::GetChildren2 { path, watch } => {
+            Request::Exists { path, watch } | Request::GetData { path, watch } => {
                 let is_served = *watch && persistent.is_set(path);
                 *watch &= !is_served;
                 return is_served;
@@ -87,6 +91,22 @@ impl Machine {
             _ => {}
         }
         false
+    }
+
+    /// Sets those of the watches on the children of `paths` again, behind the request that sets persistent
+    /// ones there: servers before 3.9 put these into both of their tables, where they take the place of
+    /// others, and tell nothing of sets of children.
+    fn keep_on_children(&mut self, paths: &[String]) {
+        let (watches, requests) = (&self.watches, &self.requests);
+        let is_watched =
+            |path: &&String| watches.has_on_children(path) || requests.will_watch(path, WatchKind::Child);
+        let child: Vec<_> = paths.iter().filter(is_watched).cloned().collect();
+        if child.is_empty() {
+            return;
+        }
+        let relative_zxid = *self.restore_from.get_or_insert(self.last_zxid);
+        self.unrestored += 1;
+        self.restore.push_back(Request::SetWatches(Watches { relative_zxid, child, ..Watches::default() }));
     }
 
     fn add_watch(&mut self, path: String) {
@@ -174,10 +194,7 @@ impl Machine {
         self.watches.fire(event, &mut self.deliveries.fires);
         let waits = self.unproven.any() || (zxid <= 0 && event.kind == EventKind::Deleted);
         let fires = if waits { &mut self.unproven } else { &mut self.deliveries.persistent };
-        if let Some(path) = self.persistent.fire(event, fires) {
-            let event = WatchEvent { kind: EventKind::ChildrenChanged, path };
-            self.watches.fire(&event, &mut self.deliveries.fires);
-        }
+        self.persistent.fire(event, fires);
         self.remove_forsaken();
     }
 }

@@ -50,7 +50,7 @@ fn it_serves_those_who_watch_its_path_once() {
         Request::GetData { watch, .. } | Request::GetChildren2 { watch, .. } => watch,
         _ => panic!("{frame:?}"),
     };
-    assert_eq!(world.written().iter().map(is_watch).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(world.written().iter().map(is_watch).collect::<Vec<_>>(), [false, true, true]);
     world.answer(2, Code::OK, &data()).unwrap();
     let children = Response::Children { names: Vec::new(), stat: Some(Stat::default()) };
     world.answer(3, Code::OK, &children).unwrap();
@@ -60,6 +60,8 @@ fn it_serves_those_who_watch_its_path_once() {
         reply.watch.expect("it is served")
     });
     world.event(EventKind::Created, "/f/b");
+    assert!(names.fired.try_recv().is_err(), "the server tells of it by an event of its own");
+    world.event(EventKind::ChildrenChanged, "/f");
     assert_eq!(names.fired.try_recv(), Ok(Fired::Event(EventKind::ChildrenChanged)));
     assert!(changed.fired.try_recv().is_err());
     world.event(EventKind::DataChanged, "/f");
@@ -107,7 +109,7 @@ fn the_end_of_another_watch_on_its_path_takes_nothing_away() {
 #[test]
 fn it_is_set_again_on_a_new_link_after_the_others() {
     let (mut world, _, mut news) = watched();
-    let (_, _fired) = world.machine.watches.register("/f", WatchKind::Child);
+    let (_, _fired) = world.machine.watches.register("/f", WatchKind::Data);
     world.lose_link();
     world.attach(SESSION, T).unwrap();
     let written = world.written();
@@ -227,4 +229,44 @@ fn an_event_that_says_its_transaction_is_told_at_once_and_keeps_the_client_from_
     assert_eq!(world.attach(SESSION, T).unwrap().last_zxid_seen, 100);
     let Request::SetWatches(watches) = &world.written()[0].request else { panic!("watches come first") };
     assert_eq!(watches.relative_zxid, 9, "more events of transaction 100 may have been on their way");
+}
+
+/// The request that sets watches on children again behind a persistent one.
+fn children_again(world: &mut World, behind: OpCode) -> docent_proto::Watches {
+    let mut written = world.written();
+    assert_eq!(written.len(), 2, "{written:?}");
+    assert_eq!((written[0].request.op(), written[1].xid), (behind, xid::SET_WATCHES));
+    let Request::SetWatches(watches) = written.remove(1).request else { panic!("{written:?}") };
+    assert_eq!((&watches.data[..], &watches.exist[..]), (&[][..], &[][..]));
+    watches
+}
+
+#[test]
+fn a_watch_on_the_children_of_its_path_is_set_again_behind_it() {
+    let mut world = World::attached();
+    let (_, mut fired) = world.machine.watches.register("/f", WatchKind::Child);
+    let (_, _news) = watch(&mut world, "/f");
+    let watches = children_again(&mut world, OpCode::AddWatch);
+    assert_eq!((watches.relative_zxid, &watches.child[..]), (7, &["/f".to_owned()][..]));
+    world.answer(1, Code::OK, &Response::WatchAdded(Code::OK)).unwrap();
+    // Until it is acknowledged, what happens to the children may not be told.
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    let watches = children_again(&mut world, OpCode::SetWatches2);
+    assert_eq!((watches.relative_zxid, &watches.child[..]), (7, &["/f".to_owned()][..]));
+    for _ in 0..2 {
+        world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
+    }
+    world.event(EventKind::ChildrenChanged, "/f");
+    assert_eq!(fired.try_recv(), Ok(Fired::Event(EventKind::ChildrenChanged)));
+}
+
+#[test]
+fn a_read_of_the_children_of_its_path_that_is_on_its_way_keeps_its_watch() {
+    let mut world = World::attached();
+    let names = Request::GetChildren2 { path: "/f".to_owned(), watch: true };
+    let (_, _names) = world.submit(names).unwrap();
+    world.written();
+    let (_, _news) = watch(&mut world, "/f");
+    assert_eq!(children_again(&mut world, OpCode::AddWatch).child, ["/f"]);
 }
