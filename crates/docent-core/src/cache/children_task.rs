@@ -43,7 +43,7 @@ pub(super) struct ChildrenTask {
     attachment: Attachment,
     /// True while the link is up and the session takes requests.
     up: bool,
-    /// True in a new session before its sync: nothing is asked until then.
+    /// True on a new link before its sync: nothing is asked until then.
     held: bool,
     listing: Listing,
     folder: Option<Stat>,
@@ -194,7 +194,8 @@ impl ChildrenTask {
             if std::mem::take(&mut self.lost_batch) {
                 self.smaller_batches();
             }
-            self.syncing = false;
+            // Requests from before the sync would leave watches that its persistent one takes the place of.
+            (self.held, self.syncing) = (true, false);
             self.alarms.sync = None;
             self.alarms.busy = None;
             self.store.stale();
@@ -206,7 +207,6 @@ impl ChildrenTask {
             if !planted!(NoReadOnReconnect) {
                 self.work.forget_watches();
             }
-            self.held = true;
         }
         self.up = up;
         if up && self.loaded && planted!(NoReadOnReconnect) {

@@ -111,6 +111,7 @@ impl ChildrenTask {
         }
         self.store.stale();
         if self.up {
+            self.held = true;
             self.alarms.sync.get_or_insert_with(Instant::now);
         }
     }

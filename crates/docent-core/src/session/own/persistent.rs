@@ -148,6 +148,13 @@ impl PersistentWatches {
         self.end_with(&PersistentNews::Withdrawn, fires);
     }
 
+    /// Ends the subscriptions of one path, whose watch stays for others.
+    pub(super) fn withdraw_at(&mut self, path: &str, fires: &mut PersistentFires) {
+        let subscribers = self.subscribers.remove(path).unwrap_or_default();
+        subscribers.values().for_each(|subscriber| fires.push(subscriber, PersistentNews::Withdrawn));
+        self.orphan(path);
+    }
+
     /// Ends all of them with the session.
     pub(super) fn end(&mut self, end: SessionEnd, fires: &mut PersistentFires) {
         self.end_with(&PersistentNews::Ended(end), fires);

@@ -74,7 +74,9 @@ impl Machine {
 
     fn write_restore(&mut self, now: Timestamp, out: &mut Vec<u8>) {
         while let Some(request) = self.restore.pop_front() {
-            self.send(now, xid::SET_WATCHES, Queued::own(request), out);
+            let is_one = request.op() == OpCode::AddWatch;
+            let xid = if is_one { self.next_xid() } else { xid::SET_WATCHES };
+            self.send(now, xid, Queued::own(request), out);
         }
     }
 

@@ -78,10 +78,10 @@ impl Machine {
                 self.keep_on_children(recursive);
             }
             Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => persistent.unset(path),
+            // Those that are set again on a new link come before the persistent ones, or are on children.
             Request::SetWatches(watches) => {
-                let again: Vec<_> =
-                    watches.data.iter().filter(|path| persistent.is_set(path)).cloned().collect();
-                again.into_iter().for_each(|path| self.add_watch(path));
+                let replaced = watches.data.iter().filter(|path| persistent.is_set(path)).cloned();
+                replaced.collect::<Vec<_>>().into_iter().for_each(|path| self.replaced(path));
             }
             Request::Exists { path, watch } | Request::GetData { path, watch } => {
                 let is_served = *watch && persistent.is_set(path);
@@ -107,6 +107,15 @@ impl Machine {
         let relative_zxid = *self.restore_from.get_or_insert(self.last_zxid);
         self.unrestored += 1;
         self.restore.push_back(Request::SetWatches(Watches { relative_zxid, child, ..Watches::default() }));
+    }
+
+    /// Takes note that a watch on data takes the place of the persistent one of a path, at servers before 3.9.
+    /// It is set again right behind, for those whom it serves there. Its subscribers begin anew: what happens
+    /// below the path in between is not told.
+    fn replaced(&mut self, path: String) {
+        self.persistent.withdraw_at(&path, &mut self.deliveries.persistent);
+        let mode = WatchMode::PersistentRecursive;
+        self.restore.push_back(Request::AddWatch { path, mode });
     }
 
     fn add_watch(&mut self, path: String) {

@@ -95,7 +95,7 @@ fn it_is_removed_with_the_last_who_needs_it() {
 
 #[test]
 fn the_end_of_another_watch_on_its_path_takes_nothing_away() {
-    let (mut world, _, _news) = watched();
+    let (mut world, _, mut news) = watched();
     let (id, _fired) = world.machine.watches.register("/f", WatchKind::Data);
     world.machine.unregister(id, "/f", WatchKind::Data);
     assert!(ops(&mut world).is_empty());
@@ -104,6 +104,9 @@ fn the_end_of_another_watch_on_its_path_takes_nothing_away() {
     let watches = docent_proto::Watches { relative_zxid: 8, data, ..docent_proto::Watches::default() };
     let _set = world.submit(Request::SetWatches(watches)).unwrap();
     assert_eq!(ops(&mut world), [OpCode::SetWatches, OpCode::AddWatch]);
+    // What happens below it meanwhile is not told there.
+    world.deliver();
+    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
 }
 
 #[test]
