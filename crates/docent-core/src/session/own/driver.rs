@@ -163,6 +163,7 @@ impl Driver {
                 Ok(News::Ended) => return Served::Ended,
                 Err(error) => {
                     link.tell_standstill(&news);
+                    link.tell_refusal(true, &news);
                     // A server that is behind this client hangs up on its first frame.
                     let refused = !link.heard && error.is_hang_up();
                     return Served::Lost(if refused { LinkError::Refused } else { error });

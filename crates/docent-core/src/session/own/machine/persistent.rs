@@ -155,10 +155,20 @@ impl Machine {
         Ok(())
     }
 
+    /// Takes an answer that is not the one due. Servers before 3.6 refuse a request of a kind that they do not
+    /// have before they answer earlier ones, and close the link.
+    pub(super) fn refused_early(&mut self, xid: i32, code: Code, now: Timestamp) {
+        let mut in_flight = self.requests.in_flight.iter();
+        if code == Code::UNIMPLEMENTED && in_flight.any(|sent| sent.xid == xid && asks(sent.op)) {
+            self.support.refused(now);
+            self.told_refusal = false;
+        }
+    }
+
     /// Takes note that the link is lost, before its requests are forgotten.
     pub(super) fn persistent_link_lost(&mut self, now: Timestamp) {
-        let asks = |op| matches!(op, OpCode::AddWatch | OpCode::SetWatches2);
-        if self.requests.in_flight.iter().any(|in_flight| asks(in_flight.op)) {
+        let mut in_flight = self.requests.in_flight.iter();
+        if !self.support.is_refused() && in_flight.any(|sent| asks(sent.op)) {
             self.support.unanswered(now);
         }
         self.unproven.forget();
@@ -206,6 +216,11 @@ impl Machine {
         self.persistent.fire(event, fires);
         self.remove_forsaken();
     }
+}
+
+/// True for requests that set persistent watches.
+fn asks(op: OpCode) -> bool {
+    matches!(op, OpCode::AddWatch | OpCode::SetWatches2)
 }
 
 /// The handle of a registered subscriber.

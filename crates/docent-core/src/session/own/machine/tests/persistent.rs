@@ -273,3 +273,34 @@ fn a_read_of_the_children_of_its_path_that_is_on_its_way_keeps_its_watch() {
     let (_, _news) = watch(&mut world, "/f");
     assert_eq!(children_again(&mut world, OpCode::AddWatch).child, ["/f"]);
 }
+
+/// Takes the link that comes next, of the same server.
+fn next_link(world: &mut World) {
+    world.lose_link();
+    world.machine.dialled(None, world.now);
+    world.attach(SESSION, T).unwrap();
+}
+
+#[test]
+fn a_refusal_that_comes_before_earlier_replies_counts() {
+    let mut world = World::attached();
+    let (_, _read) = world.get("/a", false);
+    let (_, mut news) = watch(&mut world, "/f");
+    world.written();
+    assert!(world.answer(2, Code::UNIMPLEMENTED, &Response::Empty).is_err());
+    next_link(&mut world);
+    assert!(ops(&mut world).is_empty());
+    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+}
+
+#[test]
+fn a_refusal_that_comes_before_the_other_watches_are_set_again_counts() {
+    let (mut world, _, mut news) = watched();
+    let (_, _fired) = world.machine.watches.register("/a", WatchKind::Data);
+    next_link(&mut world);
+    assert_eq!(ops(&mut world), [OpCode::SetWatches, OpCode::SetWatches2]);
+    assert!(world.answer(xid::SET_WATCHES, Code::UNIMPLEMENTED, &Response::Empty).is_err());
+    next_link(&mut world);
+    assert_eq!(ops(&mut world), [OpCode::SetWatches]);
+    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+}
