@@ -20,16 +20,18 @@ pub(super) struct Armed {
 }
 
 impl Armed {
-    /// Takes note of the reply to a read that left `watch`, and that was sent after `losses` lost links.
+    /// Takes note of the reply to a read that left `watch`, and that was sent after `losses` lost links. The
+    /// data is mostly that which is `wanted`.
     pub(super) fn new(
         generation: &SessionGeneration,
         losses: u64,
-        data: Option<Bytes>,
+        data: Option<&Bytes>,
+        wanted: &Bytes,
         stat: &Stat,
         watch: Box<Watch>,
     ) -> Self {
         Self {
-            data: data.unwrap_or_default(),
+            data: kept(data, wanted),
             version: stat.version,
             generation: generation.number,
             losses,
@@ -75,5 +77,33 @@ impl Armed {
             && session.orders_events()
             && session.link().borrow().losses == self.losses;
         (is_unfired && is_same_link).then_some(self.losses)
+    }
+}
+
+/// The data found, as it is kept for as long as the node: not as a part of a read buffer, which would keep all
+/// of it in memory.
+fn kept(found: Option<&Bytes>, wanted: &Bytes) -> Bytes {
+    match found {
+        Some(found) if found == wanted => wanted.clone(),
+        Some(found) => Bytes::copy_from_slice(found),
+        None => Bytes::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_that_is_kept_holds_no_read_buffer() {
+        let buffer = Bytes::from(vec![7; 64 * 1024]);
+        let (wanted, found) = (Bytes::from(vec![7; 10]), buffer.slice(100..110));
+        let same = kept(Some(&found), &wanted);
+        assert_eq!((same.as_ptr(), &same), (wanted.as_ptr(), &found), "it is there already");
+        let other = kept(Some(&buffer.slice(..20)), &wanted);
+        assert_eq!(other, buffer.slice(..20));
+        assert!(kept(None, &wanted).is_empty());
+        drop(found);
+        assert!(buffer.is_unique());
     }
 }

@@ -327,7 +327,7 @@ impl Reconciler {
         let read = read.await.answer()?;
         match (read.result, read.watch) {
             (Ok(Response::Data { data: found, stat }), Some(watch)) => {
-                let armed = Armed::new(generation, losses, found, &stat, watch);
+                let armed = Armed::new(generation, losses, found.as_ref(), data, &stat, watch);
                 self.judge(generation, data, stat, armed).await
             }
             (Err(Code::NO_NODE), _) => match created {
