@@ -125,9 +125,10 @@ impl NodeTask {
         }
     }
 
-    /// True when nothing is known of the node that was not read.
+    /// True when nothing is known of the node that was not read, and a watch would tell. Without one the
+    /// session is over: news of that follow.
     fn is_resting(&self) -> bool {
-        self.up && matches!(self.next, Next::Rest)
+        self.up && matches!(self.next, Next::Rest) && self.watch.is_some()
     }
 
     fn joined(&mut self, join: Join) {
