@@ -94,6 +94,19 @@ both_backends! {
         until(&kept, 99).await;
     }
 
+    async fn another_subscription_of_a_config_sees_what_its_client_published_before(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let config = config(&client);
+        soon(config.publish(&limits(1))).await.unwrap();
+        let kept = soon(config.subscribe()).await.unwrap();
+        for value in 2..50 {
+            soon(config.publish(&limits(value))).await.unwrap();
+            assert_eq!(soon(config.subscribe()).await.unwrap().current().per_second, value);
+        }
+        until(&kept, 49).await;
+    }
+
     async fn subscriptions_that_begin_together_or_are_dropped_on_the_way_share_one_read(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;

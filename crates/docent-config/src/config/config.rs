@@ -142,8 +142,8 @@ impl<T: Send + Sync + 'static> Config<T> {
     pub fn subscribe(&self) -> impl Future<Output = Result<Subscription<T>, SubscribeError>> + Send + use<T> {
         let config = self.clone();
         async move {
-            let feed = config.feed()?;
-            feed.ready(config.inner.fallback.after).await?;
+            let (feed, was_running) = config.feed()?;
+            feed.ready(was_running, config.inner.fallback.after).await?;
             Ok(Subscription::new(feed))
         }
     }
@@ -161,22 +161,22 @@ impl<T: Send + Sync + 'static> Config<T> {
     ) -> impl Future<Output = Result<Subscription<T>, SubscribeError>> + Send + use<T> {
         let config = self.clone();
         async move {
-            let feed = config.feed()?;
-            feed.published(config.inner.fallback.after).await?;
+            let (feed, was_running) = config.feed()?;
+            feed.published(was_running, config.inner.fallback.after).await?;
             Ok(Subscription::new(feed))
         }
     }
 
-    /// The feed that runs, or a new one.
-    fn feed(&self) -> Result<Arc<SharedFeed<T>>, Error> {
+    /// The feed that runs, with true, or a new one.
+    fn feed(&self) -> Result<(Arc<SharedFeed<T>>, bool), Error> {
         let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = running.upgrade() {
-            return Ok(feed);
+            return Ok((feed, true));
         }
         let Inner { versioned, format, fallback, .. } = &*self.inner;
         let feed = Arc::new(SharedFeed::start(versioned, format, fallback)?);
         *running = Arc::downgrade(&feed);
-        Ok(feed)
+        Ok((feed, false))
     }
 }
 

@@ -1,4 +1,4 @@
-use super::value_state::{Latest, ValueState};
+use super::value_state::{Latest, ValueState, Written};
 use super::{Fallback, Judgement, NewestFilter};
 use crate::file::{LocalFile, Record};
 use crate::telemetry::Counts;
@@ -68,8 +68,13 @@ impl<T> SharedFeed<T> {
         self.node.cache()
     }
 
-    /// Waits until there is something to begin with.
-    pub(crate) async fn ready(&self, fallback_after: Duration) -> Result<(), SubscribeError> {
+    /// Waits until there is something to begin with. Where the feed `was_running` already, its state may be
+    /// older than what its client has written since: it is asked for as if it were not there.
+    pub(crate) async fn ready(
+        &self,
+        was_running: bool,
+        fallback_after: Duration,
+    ) -> Result<(), SubscribeError> {
         let mut state = self.state.clone();
         // The task ends with the client.
         if state.has_changed().is_err() {
@@ -79,10 +84,13 @@ impl<T> SharedFeed<T> {
             (pin!(self.node.caught_up()), pin!(tokio::time::sleep(fallback_after)));
         let (mut answered, mut patient, mut failed) = (false, true, None);
         loop {
-            if let Some(verdict) =
-                verdict(self.cache().path(), &state.borrow_and_update(), patient, failed.as_ref())
             {
-                return verdict;
+                let state = state.borrow_and_update();
+                let is_fresh = !was_running || !patient || (answered && self.has_heard(&state));
+                let verdict = || verdict(self.cache().path(), &state, patient, failed.as_ref());
+                if let Some(verdict) = is_fresh.then(verdict).flatten() {
+                    return verdict;
+                }
             }
             tokio::select! {
                 biased;
@@ -92,7 +100,7 @@ impl<T> SharedFeed<T> {
                 result = &mut read, if !answered => {
                     answered = true;
                     if let Err(error) = result {
-                        // StateWait longer would not help.
+                        // Waiting longer would not help.
                         (patient, failed) = (false, Some(error));
                     }
                 }
@@ -103,13 +111,23 @@ impl<T> SharedFeed<T> {
 }
 
 impl<T> SharedFeed<T> {
+    /// True when the state is that of the node which the cache has now, or of a newer one.
+    fn has_heard(&self, state: &ValueState<T>) -> bool {
+        let known = self.cache().current().as_deref().map(written);
+        state.heard.is_some_and(|heard| heard == known || known.zip(heard).is_some_and(|(k, h)| k.1 < h.1))
+    }
+
     /// As [`ready`](Self::ready), and waits for a good value where there is none.
-    pub(crate) async fn published(&self, fallback_after: Duration) -> Result<(), SubscribeError> {
+    pub(crate) async fn published(
+        &self,
+        was_running: bool,
+        fallback_after: Duration,
+    ) -> Result<(), SubscribeError> {
         let mut state = self.state.clone();
         loop {
             // Marked before the look, so that what comes after it ends the wait.
             state.mark_unchanged();
-            match self.ready(fallback_after).await {
+            match self.ready(was_running, fallback_after).await {
                 // The task ends with the client, which the next look says.
                 Err(SubscribeError::Missing { .. } | SubscribeError::Refused { .. }) => {
                     drop(state.changed().await);
@@ -120,6 +138,10 @@ impl<T> SharedFeed<T> {
             }
         }
     }
+}
+
+fn written(node: &Node) -> Written {
+    (node.stat.czxid, node.stat.mzxid)
 }
 
 /// Whether a subscription can begin, once that is decided. `failed` says why the servers did not tell.
@@ -213,6 +235,7 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
     }
 
     fn take(&mut self, node: Option<Arc<Node>>) {
+        let heard = node.as_deref().map(written);
         let found = node.as_ref().map(|node| (Revision::from(&node.stat), &node.data));
         let judgement = self.filter.judge(found, self.connection.current().rollbacks);
         // The value before is dropped once the new one is told.
@@ -241,7 +264,8 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
         let rollbacks = self.filter.rollbacks();
         self.state.send_if_modified(|state| {
             state.rollbacks = rollbacks;
-            state.enter(&judgement)
+            let is_other = state.heard.replace(heard) != Some(heard);
+            state.enter(&judgement) || is_other
         });
     }
 

@@ -18,7 +18,13 @@ pub(crate) struct ValueState<T> {
     pub(crate) existed: bool,
     /// The local file was read, or there is none.
     pub(crate) file_read: bool,
+    /// Transactions that made and wrote the node which the cache told last: `None` before it told any,
+    /// `Some(None)` for no node.
+    pub(crate) heard: Option<Option<Written>>,
 }
+
+/// Transactions that made a node and wrote it last.
+pub(crate) type Written = (i64, i64);
 
 #[derive(Debug, Clone)]
 pub(crate) enum Latest {
@@ -40,6 +46,7 @@ impl<T> ValueState<T> {
             rollbacks,
             existed: false,
             file_read,
+            heard: None,
         }
     }
 
@@ -86,6 +93,7 @@ impl<T> Clone for ValueState<T> {
             rollbacks: self.rollbacks,
             existed: self.existed,
             file_read: self.file_read,
+            heard: self.heard,
         }
     }
 }
