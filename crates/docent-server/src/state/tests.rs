@@ -1,5 +1,5 @@
 use super::event::Event;
-use super::{Effects, Handshake, Origin, State};
+use super::{Behind, Effects, Handshake, Origin, State};
 use crate::Limits;
 use crate::config::Config;
 use bytes::Bytes;
@@ -408,6 +408,25 @@ fn watches_of_a_session_that_has_too_many_events_are_gone_within_the_transaction
     bench.multi(writer, (0..2).map(set).collect());
     assert_eq!(bench.news().len(), 3);
     assert_eq!(bench.state.watch_count(), 0);
+}
+
+#[test]
+fn to_find_what_a_watch_has_missed_takes_a_look_at_each_change_and_at_no_node() {
+    let mut bench = Bench::new();
+    let session = bench.session();
+    for n in 0..200 {
+        bench.create(session, &format!("/n{n}"), CreateMode::Persistent).expect("there is none");
+    }
+    bench.state.keep_past(1_000);
+    let behind = Behind { lag_ms: 1_000, seen: bench.state.zxid() };
+    for n in 0..3 {
+        bench.create(session, &format!("/late{n}"), CreateMode::Persistent).expect("there is none");
+    }
+    let mut effects = Effects::default();
+    let request = Request::AddWatch { path: "/".into(), mode: WatchMode::PersistentRecursive };
+    bench.state.apply_behind(behind, session, &request, bench.now, &mut effects).result.expect("it is set");
+    assert_eq!(effects.later.as_slice().len(), 3);
+    assert_eq!(effects.work(), 2 * 3 + 3, "a create changes two nodes, and is told once");
 }
 
 #[test]
