@@ -3,7 +3,6 @@
 pub mod contenders;
 pub mod peer;
 mod refusals;
-pub mod venv;
 
 pub use refusals::{frames_since, refuses_bad_paths};
 

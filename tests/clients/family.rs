@@ -1,8 +1,8 @@
 //! Processes of other people's clients, and their sessions.
 
-use docent_battery::{Proxy, TestServer};
+use docent_battery::{Proxy, TestServer, kazoo};
+use docent_tests::SESSION;
 use docent_tests::peer::{Peer, Theirs};
-use docent_tests::{SESSION, venv};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::process::Command;
@@ -38,7 +38,7 @@ impl Family {
     /// Words for a machine without it.
     fn missing(self) -> &'static str {
         match self {
-            Self::Kazoo => venv::MISSING,
+            Self::Kazoo => kazoo::MISSING,
             Self::Java => "install libzookeeper-java, libcurator-recipes-java and default-jdk-headless",
             Self::C => "install libzookeeper-mt-dev and a C compiler",
         }
@@ -46,7 +46,7 @@ impl Family {
 
     async fn program(self) -> Command {
         match self {
-            Self::Kazoo => venv::python(Path::new(BUILT), &format!("{SOURCES}/client.py")).await,
+            Self::Kazoo => kazoo::python(Path::new(BUILT), &format!("{SOURCES}/client.py")).await.unwrap(),
             Self::Java => java("Client").await,
             Self::C => Command::new(c_program().await),
         }

@@ -2,10 +2,10 @@
 
 use docent::Client;
 use docent::client::ParentKind;
-use docent_battery::{Proxy, TestServer};
+use docent_battery::{Proxy, TestServer, kazoo};
 use docent_proto::OpCode;
 use docent_tests::peer::{Peer, Theirs};
-use docent_tests::{SESSION, builder, soon, venv};
+use docent_tests::{SESSION, builder, soon};
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,11 +46,11 @@ impl<'a> Kazoo<'a> {
     /// As [`start`](Self::start), with this session timeout.
     pub(crate) async fn start_with(server: &'a TestServer, session_timeout: Duration) -> Self {
         let proxy = server.proxy().await;
-        let mut python = venv::python(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await;
+        let mut python = kazoo::python(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await.unwrap();
         python
             .arg(format!("{}{}", proxy.connect_string(), server.root()))
             .arg(session_timeout.as_millis().to_string());
-        Self { peer: Peer::start(&mut python, venv::MISSING).await, server, proxy }
+        Self { peer: Peer::start(&mut python, kazoo::MISSING).await, server, proxy }
     }
 
     /// Makes one of its recipes: a kind that `peer.py` knows, with its arguments.

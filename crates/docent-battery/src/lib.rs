@@ -2,6 +2,7 @@
 
 mod backend;
 pub mod battery;
+pub mod kazoo;
 mod round_trips;
 mod test_server;
 
