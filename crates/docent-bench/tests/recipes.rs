@@ -21,7 +21,8 @@ fn a_short_run_measures_all_sides() {
     let rate = &figures["workloads"][0]["figures"][0];
     assert!(rate["docent"]["median"].as_f64().unwrap() > 0.0, "{figures}");
     assert!(rate["ratio"]["median"].as_f64().unwrap() > 0.0, "{figures}");
-    assert_eq!(figures["workloads"][0]["sides"].as_array().unwrap().len(), 3);
+    assert!(rate["docent_to_bare"]["median"].as_f64().unwrap() > 0.0, "{figures}");
+    assert_eq!(figures["workloads"][0]["sides"].as_array().unwrap().len(), 4);
     assert!(fs::read_to_string(markdown).unwrap().contains("### Beside Curator"));
     assert!(
         fs::read_to_string(folder.path().join("charts/recipes-rates.svg")).unwrap().ends_with("</svg>\n")

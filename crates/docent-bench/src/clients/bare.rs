@@ -3,14 +3,17 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
     Acl, Code, ConnectRequest, ConnectResponse, Create, CreateMode, Frames, OpCode, Reader, Record,
-    ReplyHeader, Request, RequestFrame, Response, write_frame,
+    ReplyHeader, Request, RequestFrame, Response, WatchEvent, write_frame, xid,
 };
 use std::collections::VecDeque;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+/// Longest reply.
+const FRAME_LIMIT: usize = 64 << 20;
+
 /// The floor: one socket that the caller writes to and reads from itself. No tasks, no deadlines, no
-/// heartbeat, no watches, no reconnect; it cannot even be shared.
+/// heartbeat, no reconnect, and of watches nothing but their events as they come; it cannot even be shared.
 #[derive(Debug)]
 pub(crate) struct Bare {
     stream: TcpStream,
@@ -19,16 +22,18 @@ pub(crate) struct Bare {
     output: BytesMut,
     next_xid: i32,
     in_flight: VecDeque<(i32, OpCode)>,
+    events: VecDeque<WatchEvent>,
 }
 
 impl Bare {
-    fn push(&mut self, request: &Request) {
+    /// Adds a request to the next write.
+    pub(crate) fn push(&mut self, request: &Request) {
         RequestFrame::encode_parts(self.next_xid, request, &mut self.output);
         self.in_flight.push_back((self.next_xid, request.op()));
         self.next_xid += 1;
     }
 
-    async fn flush(&mut self) -> Result<()> {
+    pub(crate) async fn flush(&mut self) -> Result<()> {
         self.stream.write_all(&self.output).await?;
         self.output.clear();
         Ok(())
@@ -44,16 +49,33 @@ impl Bare {
         }
     }
 
-    /// The reply to the oldest request that has none.
-    async fn reply(&mut self) -> Result<Response> {
-        let mut reader = Reader::new(self.frame().await?);
-        let header = ReplyHeader::read(&mut reader)?;
+    /// The reply to the oldest request that has none. Events that come before it are kept.
+    pub(crate) async fn reply(&mut self) -> Result<Response> {
+        let (header, reader) = loop {
+            let mut reader = Reader::new(self.frame().await?);
+            let header = ReplyHeader::read(&mut reader)?;
+            if header.xid != xid::NOTIFICATION {
+                break (header, reader);
+            }
+            self.events.push_back(WatchEvent::read(&mut reader)?);
+        };
         let (xid, op) = self.in_flight.pop_front().context("nothing was asked")?;
         ensure!(header.xid == xid && header.code == Code::OK, "reply {header:?} to request {xid}");
         Ok(Response::decode(op, reader.into_rest())?)
     }
 
-    async fn call(&mut self, request: &Request) -> Result<Response> {
+    /// The next event of a watch, while no reply is waited for.
+    pub(crate) async fn event(&mut self) -> Result<WatchEvent> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(event);
+        }
+        let mut reader = Reader::new(self.frame().await?);
+        let header = ReplyHeader::read(&mut reader)?;
+        ensure!(header.xid == xid::NOTIFICATION, "reply {header:?} in place of an event");
+        Ok(WatchEvent::read(&mut reader)?)
+    }
+
+    pub(crate) async fn call(&mut self, request: &Request) -> Result<Response> {
         self.push(request);
         self.flush().await?;
         self.reply().await
@@ -94,8 +116,8 @@ impl Client for Bare {
         let (input, mut output) = (BytesMut::new(), BytesMut::new());
         let connect = ConnectRequest::new_session(i32::try_from(SESSION_TIMEOUT.as_millis())?);
         write_frame(&mut output, |out| connect.write(out));
-        let frames = Frames::new(1 << 20);
-        let mut client = Self { stream, frames, input, output, next_xid: 1, in_flight: VecDeque::new() };
+        let (frames, in_flight, events) = (Frames::new(FRAME_LIMIT), VecDeque::new(), VecDeque::new());
+        let mut client = Self { stream, frames, input, output, next_xid: 1, in_flight, events };
         client.flush().await?;
         ensure!(ConnectResponse::decode(client.frame().await?)?.timeout_ms > 0, "no session");
         Ok(client)

@@ -26,7 +26,8 @@ async fn measure(options: &Options) -> Result<()> {
     let mut results = Results::default();
     count(&mut stage, &workloads, &mut results).await?;
     for round in 0..plan.rounds {
-        for (number, workload) in workloads.iter().enumerate() {
+        let measured = workloads.iter().enumerate().filter(|(_, workload)| plan.has(workload, round));
+        for (number, workload) in measured {
             if round > 0 && stage.is_late() {
                 results.left_out += 1;
                 continue;
@@ -48,12 +49,12 @@ async fn measure(options: &Options) -> Result<()> {
     if results.failures.is_empty() { Ok(()) } else { bail!("{} samples failed", results.failures.len()) }
 }
 
-/// Counts requests and bytes of each workload, apart from the rounds, because a relay takes its time. It
+/// Counts requests and bytes of each workload, apart from the rounds, because a proxy takes its time. It
 /// warms up the JVMs besides.
 async fn count(stage: &mut Stage, workloads: &[&'static Workload], results: &mut Results) -> Result<()> {
     for workload in workloads.iter().filter(|workload| !workload.is_memory()) {
         eprintln!("counting: {}", workload.name);
-        for role in [Role::Ours, Role::Theirs] {
+        for role in [Role::Ours, Role::Theirs, Role::Bare] {
             match stage.counted(workload, role).await {
                 Ok(Some(counted)) => results.add_counted(workload, role, counted),
                 Ok(None) => {}

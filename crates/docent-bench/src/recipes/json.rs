@@ -43,12 +43,16 @@ fn workload(results: &Results, workload: &Workload) -> Value {
 
 fn row(results: &Results, workload: &Workload, row: &Row) -> Value {
     let compared = results.compared(workload, row.key);
+    let bound = |role| results.between(workload, row.key, [role, Role::Bare]);
     json!({
         "title": row.title,
         "key": row.key,
         "docent": ratio(compared.ours),
         "theirs": ratio(compared.theirs),
         "ratio": ratio(compared.ratio),
+        "bare": ratio(bound(Role::Ours).theirs),
+        "docent_to_bare": ratio(bound(Role::Ours).ratio),
+        "theirs_to_bare": ratio(bound(Role::Theirs).ratio),
         "noisy": compared.is_noisy,
         "target": row.target.map(|target| target.to_string()),
     })

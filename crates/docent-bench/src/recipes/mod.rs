@@ -2,6 +2,7 @@
 
 mod bench;
 mod chart;
+mod counts;
 mod driver;
 mod growth;
 mod json;
@@ -13,12 +14,10 @@ mod peers;
 mod plan;
 mod populated;
 mod ratio;
-mod relay;
 mod report;
 mod results;
 mod side;
 mod stage;
-mod tally;
 mod target;
 mod workload;
 mod workloads;

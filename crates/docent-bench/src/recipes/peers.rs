@@ -3,6 +3,7 @@
 use super::driver::Driver;
 use super::side::Side;
 use anyhow::{Context, Result, ensure};
+use docent_battery::kazoo;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::process::Command;
@@ -21,23 +22,20 @@ const JARS: [&str; 6] = [
 const MISSING_JAVA: &str =
     "install libcurator-recipes-java, libcurator-discovery-java and default-jdk-headless";
 
-const KAZOO: &str = "2.11.0";
-const MISSING_PYTHON: &str = "install python3 and python3-venv; kazoo comes from PyPI by pip";
-
 /// Starts a driver of one library.
 ///
 /// # Errors
 /// When it is not there, with what to install.
 pub(super) async fn start(side: Side) -> Result<Driver> {
     let command = match side {
-        Side::Docent => docent()?,
+        Side::Docent | Side::Bare => docent()?,
         Side::Curator => curator().await?,
-        Side::Kazoo => kazoo().await?,
+        Side::Kazoo => kazoo::python(&folder("python")?, &format!("{MANIFEST}/python/driver.py")).await?,
     };
     Driver::start(side, command).await
 }
 
-/// This program once more, so that its CPU and memory are Docent's alone.
+/// This program once more, so that its CPU and memory are those of one side alone.
 fn docent() -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("recipe-worker");
@@ -73,22 +71,6 @@ pub(super) fn curator_version() -> Result<String> {
         }
     }
     Ok("of unknown version".to_owned())
-}
-
-/// A Python with kazoo of PyPI, in an environment of its own that is made once.
-async fn kazoo() -> Result<Command> {
-    let venv = folder("python")?.join(format!("kazoo-{KAZOO}"));
-    let python = venv.join("bin/python");
-    if !venv.join("complete").exists() {
-        succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv), MISSING_PYTHON).await?;
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        let kazoo = format!("kazoo=={KAZOO}");
-        succeed(Command::new(&python).args(install).arg(kazoo), MISSING_PYTHON).await?;
-        std::fs::write(venv.join("complete"), "")?;
-    }
-    let mut command = Command::new(python);
-    command.arg(format!("{MANIFEST}/python/driver.py"));
-    Ok(command)
 }
 
 /// Folder beside this program for what is built once.

@@ -10,13 +10,15 @@ use std::time::Duration;
 /// Command line of the recipes bench.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Three rounds of short samples, and no growth: a quarter of an hour at most on two cores.
+    /// Short samples in three rounds, five of those that vary most, and no growth: a quarter of an hour at most
+    /// on two cores.
     #[arg(long)]
     pub(super) quick: bool,
     /// Only the workloads whose names begin so.
     #[arg(long)]
     pub(super) only: Option<String>,
-    /// Rounds; in each all sides are measured, one after the other. Default: 5, or 3 with `--quick`.
+    /// Rounds; in each all sides are measured, one after the other. Default: 5; with `--quick` 5 of what varies
+    /// most and 3 of the rest.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Length of a sample of a rate, in milliseconds.
@@ -40,6 +42,8 @@ pub(crate) struct Options {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) rounds: u32,
+    /// Rounds of the workloads whose ratios vary less.
+    steady_rounds: u32,
     lead: u64,
     window: u64,
     samples: u64,
@@ -52,6 +56,17 @@ pub(super) struct Plan {
 /// Length of the samples of a counting run, in milliseconds, which warms up the JVMs, too.
 const COUNTING_WINDOW: u64 = 700;
 const COUNTING_SAMPLES: u64 = 20;
+/// Workloads whose ratios vary most from round to round.
+const UNSTEADY: &[&str] = &[
+    "uncontended",
+    "dropped",
+    "contended-128",
+    "shared",
+    "read-write",
+    "simple-100",
+    "change-1000",
+    "publish",
+];
 /// A view is left alone after it was opened until it watches all its instances, however slow the machine is.
 const INSTANCES_PER_MILLISECOND: u64 = 2;
 /// One cold view takes as long as many changes.
@@ -59,10 +74,11 @@ const SAMPLES_PER_VIEW: u64 = 10;
 
 impl Options {
     pub(super) fn plan(&self) -> Plan {
-        let (rounds, lead, window, samples, patience, limit) =
-            if self.quick { (3, 250, 1_500, 60, 7, 12) } else { (5, 500, 5_000, 300, 90, 240) };
+        let (steady, lead, window, samples, patience, limit) =
+            if self.quick { (3, 250, 1_500, 60, 10, 13) } else { (5, 500, 5_000, 300, 90, 240) };
         Plan {
-            rounds: self.rounds.unwrap_or(rounds),
+            rounds: self.rounds.unwrap_or(5),
+            steady_rounds: self.rounds.unwrap_or(steady),
             lead,
             window: self.window.unwrap_or(window),
             samples,
@@ -117,6 +133,19 @@ impl Options {
 }
 
 impl Plan {
+    /// True when a workload is measured in this round, counted from zero.
+    pub(super) fn has(&self, workload: &Workload, round: u32) -> bool {
+        round < self.steady_rounds || round < self.rounds && UNSTEADY.contains(&workload.name)
+    }
+
+    /// Number of rounds, in words.
+    pub(super) fn told_rounds(&self) -> String {
+        match (self.steady_rounds, self.rounds) {
+            (steady, most) if steady == most => most.to_string(),
+            (steady, most) => format!("{steady} to {most}"),
+        }
+    }
+
     /// Settings that a sample's order has beside its own.
     pub(super) fn settings(&self, workload: &Workload) -> String {
         written(workload, self.lead, self.window, self.samples)
@@ -134,4 +163,15 @@ fn written(workload: &Workload, lead: u64, window: u64, samples: u64) -> String 
     let samples = if is_view { (samples / SAMPLES_PER_VIEW).max(2) } else { samples };
     let settle = workload.instances as u64 / INSTANCES_PER_MILLISECOND;
     format!("lead={lead} window={window} samples={samples} settle={settle}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_varies_most_is_among_the_workloads() {
+        let is_known = |name: &&&str| WORKLOADS.iter().any(|workload| workload.name == **name);
+        assert_eq!(UNSTEADY.iter().filter(is_known).count(), UNSTEADY.len());
+    }
 }

@@ -1,9 +1,9 @@
 use super::plan::Plan;
+use super::ratio::Ratio;
 use super::results::{Compared, Results};
 use super::target::Target;
 use super::workload::{Role, Row, Workload};
 use crate::report::write_table;
-use docent_proto::OpCode;
 use std::fmt;
 
 /// All tables, in Markdown.
@@ -20,13 +20,31 @@ pub(super) struct Report<'a> {
 impl Report<'_> {
     fn beside(&self, workload: &Workload, row: &Row) -> [String; 6] {
         let compared = self.results.compared(workload, row.key);
-        let side =
-            |figure: Option<super::ratio::Ratio>| figure.map_or("–".to_owned(), |of| figure_of(of.median));
-        let noisy = if compared.is_noisy { ", noisy" } else { "" };
-        let ratio = compared.ratio.map_or("–".to_owned(), |ratio| format!("{ratio}{noisy}"));
+        let side = |figure: Option<Ratio>| figure.map_or("–".to_owned(), |of| figure_of(of.median));
+        let ratio = told(&compared);
         let target = row.target.map_or_else(String::new, |target| target.to_string());
         let verdict = row.target.map_or_else(String::new, |target| verdict(target, &compared));
         [row.title.to_owned(), side(compared.ours), side(compared.theirs), ratio, target, verdict]
+    }
+
+    /// A figure beside that of bare sockets; `None` where they have none.
+    fn bound(&self, workload: &Workload, row: &Row) -> Option<[String; 5]> {
+        let [ours, theirs] = [Role::Ours, Role::Theirs]
+            .map(|role| self.results.between(workload, row.key, [role, Role::Bare]));
+        let side = |figure: Option<Ratio>| figure.map_or("–".to_owned(), |of| figure_of(of.median));
+        let bare = figure_of(ours.theirs?.median);
+        Some([row.title.to_owned(), side(ours.ours), bare, told(&ours), told(&theirs)])
+    }
+
+    fn write_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.workloads.iter().flat_map(|one| one.rows.iter().map(|row| self.bound(one, row)));
+        let rows: Vec<_> = rows.flatten().collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n### Beside bare sockets\n")?;
+        let head = ["median of rounds", "Docent", "bare", "Docent : bare (range)", "Curator : bare (range)"];
+        write_table(f, &std::iter::once(head.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
     }
 
     fn costs(&self, workload: &Workload) -> [String; 5] {
@@ -74,7 +92,7 @@ impl Report<'_> {
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (results, rounds) = (self.results, self.plan.rounds);
+        let (results, rounds) = (self.results, self.plan.told_rounds());
         writeln!(f, "{}, {rounds} rounds, {} samples.", self.taken, results.kept())?;
         writeln!(
             f,
@@ -95,8 +113,14 @@ impl fmt::Display for Report<'_> {
                 self.write_all(f, workloads)?;
             }
         }
-        Ok(())
+        self.write_bounds(f)
     }
+}
+
+/// The ratio of two sides.
+fn told(compared: &Compared) -> String {
+    let noisy = if compared.is_noisy { ", noisy" } else { "" };
+    compared.ratio.map_or("–".to_owned(), |ratio| format!("{ratio}{noisy}"))
 }
 
 fn verdict(target: Target, compared: &Compared) -> String {
@@ -120,23 +144,17 @@ pub(super) fn figure_of(figure: f64) -> String {
 }
 
 fn by_operation(counted: &super::results::Counted) -> String {
-    let each = counted.counts.requests.iter().filter(|(op, _)| **op != OpCode::Ping as i32);
-    let each = each.map(|(op, count)| (name(*op), *count as f64 / counted.operations));
+    let each = counted.counts.named().map(|(name, count)| (name, count as f64 / counted.operations));
     let told = each.filter(|(_, count)| *count >= 0.05).map(|(name, count)| format!("{count:.1} {name}"));
     told.collect::<Vec<_>>().join(", ")
-}
-
-/// Name of an operation, as in `create2`.
-fn name(op: i32) -> String {
-    OpCode::from_number(op).map_or_else(|_| format!("operation {op}"), |op| format!("{op:?}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipes::counts::Counts;
     use crate::recipes::order::Answer;
     use crate::recipes::plan::Options;
-    use crate::recipes::relay::Counts;
     use crate::recipes::results::{Counted, Sample};
     use crate::recipes::workloads::WORKLOADS;
     use clap::Parser;
@@ -159,7 +177,9 @@ mod tests {
     fn each_target_is_told_with_its_verdict() {
         let mut results = Results::default();
         let workload = &WORKLOADS[0];
-        for (role, rate) in [(Role::Ours, 3_000.0), (Role::Theirs, 1_500.0), (Role::Kazoo, 700.0)] {
+        let rates =
+            [(Role::Ours, 3_000.0), (Role::Theirs, 1_500.0), (Role::Kazoo, 700.0), (Role::Bare, 4_000.0)];
+        for (role, rate) in rates {
             for round in 0..3 {
                 let answer =
                     Answer::default().with("ops", rate).with("seconds", 1.0).with("cpu_micros", rate * 60.0);
@@ -183,5 +203,8 @@ mod tests {
         assert!(text.contains("1.0 Delete, 1.0 GetChildren2, 1.0 Create2"), "{text}");
         assert!(text.contains("| 700 "), "{text}");
         assert!(!text.contains("How it grows"), "{text}");
+        let (_, bounds) = text.split_once("### Beside bare sockets").unwrap();
+        let bounds = bounds.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(bounds.contains("| 3,000 | 4,000 | 0.75 (0.75..0.75) | 0.38 (0.38..0.38) |"), "{text}");
     }
 }

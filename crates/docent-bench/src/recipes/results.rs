@@ -1,6 +1,6 @@
+use super::counts::Counts;
 use super::order::Answer;
 use super::ratio::Ratio;
-use super::relay::Counts;
 use super::workload::{Role, Workload};
 use std::collections::HashMap;
 
@@ -92,14 +92,18 @@ impl Results {
         self.samples.values().flatten().filter(|sample| !sample.is_quiet()).count()
     }
 
-    /// A figure of both sides, and the ratio of ours to theirs.
+    /// A figure of ours and of theirs, and the ratio.
     pub(super) fn compared(&self, workload: &Workload, key: &str) -> Compared {
+        self.between(workload, key, [Role::Ours, Role::Theirs])
+    }
+
+    /// A figure of two sides, and the ratio of the first to the second.
+    pub(super) fn between(&self, workload: &Workload, key: &str, roles: [Role; 2]) -> Compared {
         if key == "requests" {
-            return self.compared_requests(workload);
+            return self.compared_requests(workload, roles);
         }
-        let of = |role, only_quiet: bool| self.figures(workload, role, key, only_quiet);
-        let is_noisy = self.lacks_quiet(workload);
-        let (ours, theirs) = (of(Role::Ours, !is_noisy), of(Role::Theirs, !is_noisy));
+        let is_noisy = self.lacks_quiet(workload, roles);
+        let [ours, theirs] = roles.map(|role| self.figures(workload, role, key, !is_noisy));
         let ratios = ours.iter().filter_map(|(round, ours)| {
             let theirs = theirs.iter().find(|(other, _)| other == round)?;
             Some(ours / theirs.1)
@@ -116,24 +120,24 @@ impl Results {
         Ratio::of(figures.into_iter().map(|(_, figure)| figure))
     }
 
-    fn compared_requests(&self, workload: &Workload) -> Compared {
+    fn compared_requests(&self, workload: &Workload, roles: [Role; 2]) -> Compared {
         let of = |role| self.counted(workload, role).and_then(|counted| Ratio::of([counted.requests()]));
-        let (ours, theirs) = (of(Role::Ours), of(Role::Theirs));
+        let [ours, theirs] = roles.map(of);
         let ratio = ours.zip(theirs).and_then(|(ours, theirs)| Ratio::of([ours.median / theirs.median]));
         Compared { ours, theirs, ratio, is_noisy: false }
     }
 
     /// True when there is no round in which all sides that are compared were quiet.
-    fn lacks_quiet(&self, workload: &Workload) -> bool {
+    fn lacks_quiet(&self, workload: &Workload, [ours, theirs]: [Role; 2]) -> bool {
         let is_quiet = |role, round| {
             let mut samples = self.samples(workload, role).iter();
             samples.any(|sample| sample.round == round && sample.is_quiet())
         };
-        let ours = self.samples(workload, Role::Ours);
-        !ours.iter().any(|sample| {
-            is_quiet(Role::Ours, sample.round)
-                && (workload.theirs.is_none() || is_quiet(Role::Theirs, sample.round))
-        })
+        let is_alone = workload.order(theirs).is_none();
+        !self
+            .samples(workload, ours)
+            .iter()
+            .any(|sample| is_quiet(ours, sample.round) && (is_alone || is_quiet(theirs, sample.round)))
     }
 
     /// Figures with their rounds.

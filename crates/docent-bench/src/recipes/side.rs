@@ -6,10 +6,12 @@ pub(super) enum Side {
     Docent,
     Curator,
     Kazoo,
+    /// No library: sockets alone, and so a bound of what a client can do.
+    Bare,
 }
 
 impl Side {
-    pub(super) const ALL: [Self; 3] = [Self::Docent, Self::Curator, Self::Kazoo];
+    pub(super) const ALL: [Self; 4] = [Self::Docent, Self::Curator, Self::Kazoo, Self::Bare];
 }
 
 impl fmt::Display for Side {
@@ -18,6 +20,7 @@ impl fmt::Display for Side {
             Self::Docent => "Docent",
             Self::Curator => "Curator",
             Self::Kazoo => "kazoo",
+            Self::Bare => "bare sockets",
         })
     }
 }

@@ -1,15 +1,14 @@
+use super::counts::Counts;
 use super::driver::{Driver, Mark};
 use super::load::Load;
-use super::order::Answer;
 use super::peers;
 use super::plan::Plan;
 use super::populated::Populated;
-use super::relay::{Counts, Relay};
 use super::results::{Counted, QUIET, Results, Sample};
 use super::side::Side;
 use super::workload::{Role, Workload};
 use anyhow::{Context, Result};
-use docent_battery::{RealServer, ServerOptions};
+use docent_battery::{Proxy, RealServer, ServerOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,7 +19,7 @@ const IN_MEMORY: &str = "/dev/shm";
 /// Times that a sample is taken while others are busy.
 const ATTEMPTS: usize = 3;
 
-/// The server, the relay and the drivers.
+/// The server and the drivers.
 ///
 /// # On drop
 /// All processes are killed, and the server's folder is removed.
@@ -29,7 +28,6 @@ pub(super) struct Stage {
     plan: Plan,
     since: Instant,
     server: RealServer,
-    relay: Relay,
     /// One of each side that takes part.
     drivers: Vec<Driver>,
     populated: Populated,
@@ -48,7 +46,6 @@ impl Stage {
             options = options.parent_folder(IN_MEMORY);
         }
         let server = RealServer::start_with(options).await?;
-        let relay = Relay::start(server.address()).await?;
         let mut drivers = Vec::new();
         for side in Side::ALL {
             let mut orders = workloads.iter().flat_map(|one| Role::ALL.map(|role| one.order(role)));
@@ -57,7 +54,7 @@ impl Stage {
             }
         }
         let (since, populated) = (Instant::now(), Populated::default());
-        Ok(Self { plan, since, server, relay, drivers, populated, paths: 0 })
+        Ok(Self { plan, since, server, drivers, populated, paths: 0 })
     }
 
     /// Ends everything in good order.
@@ -119,16 +116,16 @@ impl Stage {
         role: Role,
     ) -> Result<Option<Counted>> {
         let Some((side, order)) = workload.order(role) else { return Ok(None) };
-        let relay = self.relay.address().to_string();
-        let line = self.line(order, &relay, workload, &self.plan.counting(workload)).await?;
-        let (mut before, mut counts) = (Counts::default(), Counts::default());
-        let Self { relay, drivers, .. } = self;
-        let answer: Answer = driver(drivers, side)?
-            .ask(&line, |mark| match mark {
-                Mark::Start => before = relay.counts(),
-                Mark::Stop => counts = relay.counts().since(&before),
-            })
-            .await?;
+        // One of its own, because its trace grows.
+        let proxy = Proxy::start(self.server.address()).await?;
+        let line = self.line(order, &proxy.connect_string(), workload, &self.plan.counting(workload)).await?;
+        let (mut before, mut counts) = (0, Counts::default());
+        let driver = driver(&mut self.drivers, side)?;
+        let answer = driver.ask(&line, |mark| match mark {
+            Mark::Start => before = proxy.trace().len(),
+            Mark::Stop => counts = Counts::of(&proxy.trace()[before..]),
+        });
+        let answer = answer.await?;
         let operations = answer.figure("ops").filter(|count| *count > 0.0).context("nothing was done")?;
         Ok(Some(Counted { operations, counts }))
     }

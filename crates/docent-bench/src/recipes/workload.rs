@@ -12,6 +12,8 @@ pub(super) struct Workload {
     pub(super) theirs: Option<(Side, &'static str)>,
     /// Order to kazoo, where it has the recipe.
     pub(super) kazoo: Option<&'static str>,
+    /// Order to bare sockets, where it is told what bounds it.
+    pub(super) bare: Option<&'static str>,
     /// Instances of the service that stands beforehand; zero for none.
     pub(super) instances: usize,
     pub(super) rows: &'static [Row],
@@ -38,6 +40,7 @@ impl Workload {
             Role::Ours => Some((Side::Docent, self.ours)),
             Role::Theirs => self.theirs,
             Role::Kazoo => self.kazoo.map(|order| (Side::Kazoo, order)),
+            Role::Bare => self.bare.map(|order| (Side::Bare, order)),
         }
     }
 }
@@ -48,8 +51,9 @@ pub(super) enum Role {
     Ours,
     Theirs,
     Kazoo,
+    Bare,
 }
 
 impl Role {
-    pub(super) const ALL: [Self; 3] = [Self::Ours, Self::Theirs, Self::Kazoo];
+    pub(super) const ALL: [Self; 4] = [Self::Ours, Self::Theirs, Self::Kazoo, Self::Bare];
 }

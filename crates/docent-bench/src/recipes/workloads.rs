@@ -9,6 +9,7 @@ use super::workload::{Row, Workload};
 pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         kazoo: Some("mutex clients=1"),
+        bare: Some("bare-mutex"),
         ..curator(
             "uncontended",
             "mutex clients=1",
@@ -21,6 +22,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
     Workload {
         theirs: Some((Side::Curator, "mutex clients=1")),
+        bare: Some("bare-mutex drop=1"),
         ..curator(
             "dropped",
             "mutex clients=1 drop=1",
@@ -69,13 +71,17 @@ pub(super) const WORKLOADS: &[Workload] = &[
         "read-write clients=16",
         &[row("read/write lock, 16 clients, 90% readers, 1/s", "rate", AtLeast(1.7))],
     ),
-    curator(
-        "resign",
-        "election candidates=4",
-        &[row("leader resigns → next leads, p50 µs", "p50", AtMost(0.6))],
-    ),
+    Workload {
+        bare: Some("bare-election"),
+        ..curator(
+            "resign",
+            "election candidates=4",
+            &[row("leader resigns → next leads, p50 µs", "p50", AtMost(0.6))],
+        )
+    },
     Workload {
         kazoo: Some("queue producers=1 consumers=1"),
+        bare: Some("bare-queue"),
         ..queue("queue-1x1", ONE, ONE, &[row("queue 1×1, one by one, 1/s", "rate", AtLeast(2.0))])
     },
     Workload {
@@ -111,18 +117,44 @@ pub(super) const WORKLOADS: &[Workload] = &[
             &[row("SimpleQueue, backlog of 50,000, 1/s, beside 100", "rate", AtLeast(0.9))],
         )
     },
-    discovery(
-        "view-5000",
-        "view instances=5000",
-        5_000,
-        &[row("cold view of 5,000, p50 µs", "p50", AtMost(0.08))],
-    ),
-    discovery("change-1000", "change", 1_000, &[row("change → seen, of 1,000, p50 µs", "p50", AtMost(1.0))]),
-    discovery("change-5000", "change", 5_000, &[row("change → seen, of 5,000, p50 µs", "p50", AtMost(0.8))]),
-    discovery("join-1000", "join", 1_000, &[row("join → seen, of 1,000, p50 µs", "p50", AtMost(1.5))]),
-    discovery("join-5000", "join", 5_000, &[row("join → seen, of 5,000, p50 µs", "p50", AtMost(3.0))]),
+    Workload {
+        bare: Some("bare-view instances=5000"),
+        ..discovery(
+            "view-5000",
+            "view instances=5000",
+            5_000,
+            &[row("cold view of 5,000, p50 µs", "p50", AtMost(0.08))],
+        )
+    },
+    Workload {
+        bare: Some("bare-change"),
+        ..discovery(
+            "change-1000",
+            "change",
+            1_000,
+            &[row("change → seen, of 1,000, p50 µs", "p50", AtMost(1.0))],
+        )
+    },
+    Workload {
+        bare: Some("bare-change"),
+        ..discovery(
+            "change-5000",
+            "change",
+            5_000,
+            &[row("change → seen, of 5,000, p50 µs", "p50", AtMost(0.8))],
+        )
+    },
+    Workload {
+        bare: Some("bare-join"),
+        ..discovery("join-1000", "join", 1_000, &[row("join → seen, of 1,000, p50 µs", "p50", AtMost(1.5))])
+    },
+    Workload {
+        bare: Some("bare-join"),
+        ..discovery("join-5000", "join", 5_000, &[row("join → seen, of 5,000, p50 µs", "p50", AtMost(3.0))])
+    },
     Workload {
         theirs: Some((Side::Curator, "join")),
+        bare: Some("bare-join persistent=1"),
         ..discovery(
             "join-persistent-1000",
             "join persistent=1",
@@ -132,6 +164,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
     Workload {
         theirs: Some((Side::Curator, "join")),
+        bare: Some("bare-join persistent=1"),
         ..discovery(
             "join-persistent-5000",
             "join persistent=1",
@@ -139,14 +172,17 @@ pub(super) const WORKLOADS: &[Workload] = &[
             &[row("join → seen, of 5,000, persistent watches, p50 µs", "p50", AtMost(1.0))],
         )
     },
-    curator(
-        "publish",
-        "publish subscribers=100",
-        &[
-            row("published → 100 subscribers, p50 µs", "p50", AtMost(0.3)),
-            told("the same from the call, p50 µs", "call_p50"),
-        ],
-    ),
+    Workload {
+        bare: Some("bare-publish subscribers=100"),
+        ..curator(
+            "publish",
+            "publish subscribers=100",
+            &[
+                row("published → 100 subscribers, p50 µs", "p50", AtMost(0.3)),
+                told("the same from the call, p50 µs", "call_p50"),
+            ],
+        )
+    },
     alone(
         "memory-waiter",
         "memory-waiter count=1000",
@@ -174,7 +210,15 @@ const FOUR: &str = "queue producers=4 consumers=4";
 
 /// Workload that Curator does by the same order.
 pub(super) const fn curator(name: &'static str, order: &'static str, rows: &'static [Row]) -> Workload {
-    Workload { name, ours: order, theirs: Some((Side::Curator, order)), kazoo: None, instances: 0, rows }
+    Workload {
+        name,
+        ours: order,
+        theirs: Some((Side::Curator, order)),
+        kazoo: None,
+        bare: None,
+        instances: 0,
+        rows,
+    }
 }
 
 const fn queue(

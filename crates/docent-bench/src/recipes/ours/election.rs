@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 /// Time in which all candidates find their places before the leader resigns.
-const PAUSE: Duration = Duration::from_millis(10);
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
 /// Term of a candidate: its number, its leadership, and when it heard of it.
 type Term = (usize, Leadership, Instant);

@@ -1,5 +1,7 @@
-//! The workloads of Docent, written as its users would write them, in a process of their own.
+//! The workloads of Docent, written as its users would write them, in a process of their own; and those of
+//! bare sockets.
 
+mod bare;
 mod config;
 mod crowd;
 mod discovery;

@@ -7,9 +7,9 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-const ITEM: &str = "an item of a queue, of some forty bytes";
+pub(super) const ITEM: &str = "an item of a queue, of some forty bytes";
 /// Most items that were put and are not taken, beside the backlog.
-const ROOM: usize = 100;
+pub(super) const ROOM: usize = 100;
 /// Puts on the way while the backlog is made.
 const IN_FLIGHT: usize = 256;
 

@@ -1,4 +1,4 @@
-use super::{config, discovery, election, locks, memory, queues};
+use super::{bare, config, discovery, election, locks, memory, queues};
 use crate::recipes::order::{Answer, Order};
 use anyhow::{Result, bail};
 use docent::Client;
@@ -49,9 +49,10 @@ async fn answer(line: &str) -> Result<Answer> {
         "change" => discovery::change(&order).await,
         "join" => discovery::join(&order).await,
         "publish" => config::publish(&order).await,
-        name => match name.strip_prefix("memory-") {
-            Some(kind) => memory::of(kind, &order).await,
-            None => bail!("{name} is not known"),
+        name => match name.split_once('-') {
+            Some(("memory", kind)) => memory::of(kind, &order).await,
+            Some(("bare", kind)) => bare::of(kind, &order).await,
+            _ => bail!("{name} is not known"),
         },
     }
 }

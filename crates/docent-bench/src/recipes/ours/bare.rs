@@ -1,0 +1,346 @@
+//! The requests that no client can do without, sent from bare sockets by nothing that does any other work:
+//! a figure here is what the server permits.
+
+use super::config::{Told, said};
+use super::crowd::{Crowd, Done};
+use super::election::PAUSE;
+use super::queues::{ITEM, ROOM};
+use super::series::{Measured, add_times};
+use super::worker::client;
+use crate::clients::{Bare, Client};
+use crate::recipes::order::{Answer, Order};
+use crate::recipes::populated::SERVICE;
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use docent::node::CreateMode as Mode;
+use docent_proto::{Acl, Create, CreateMode, MultiOp, MultiResult, Request, Response, WatchMode};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+/// Name of a contender's node, as long as that of Curator's and of ours.
+const CONTENDER: &str = "_c_00000000-0000-0000-0000-000000000000-lock-";
+/// Name of an instance, as long as theirs.
+const INSTANCE: &str = "00000000-0000-0000-0000-000000000000";
+/// Nodes in one request, each of some 80 bytes there: servers take 1 MB.
+const NODES_PER_READ: usize = 10_000;
+
+pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
+    match kind {
+        "mutex" => mutex(order).await,
+        "election" => resign(order).await,
+        "queue" => queue(order).await,
+        "view" => view(order).await,
+        "change" => change(order).await,
+        "join" => join(order).await,
+        "publish" => publish(order).await,
+        _ => bail!("{kind} is not known of bare sockets"),
+    }
+}
+
+/// One contender: create and listing in one write, then the delete; with `drop` that goes out together with
+/// the next create.
+async fn mutex(order: &Order) -> Result<Answer> {
+    make(order, &order.path).await?;
+    let mut crowd = Crowd::default();
+    crowd.spawn(contend(session(order).await?, order.path.clone(), order.number("drop") > 0, crowd.done()));
+    crowd.measure(order).await
+}
+
+async fn contend(mut session: Bare, folder: String, drops: bool, done: Done) -> Result<()> {
+    let mut dropped: Option<String> = None;
+    loop {
+        if let Some(path) = &dropped {
+            session.push(&delete(path));
+        }
+        session.push(&contender(&folder));
+        session.push(&children(&folder, false));
+        session.flush().await?;
+        if dropped.take().is_some() {
+            session.reply().await?;
+        }
+        let path = created(session.reply().await?)?;
+        session.reply().await?;
+        done.add(1);
+        match drops {
+            true => dropped = Some(path),
+            false => session.call(&delete(&path)).await.map(drop)?,
+        }
+    }
+}
+
+/// Two candidates: a delete, its event at the other one, and the listing by which that one knows that it
+/// leads. The first one joins again behind it.
+async fn resign(order: &Order) -> Result<Answer> {
+    let folder = &order.path;
+    make(order, folder).await?;
+    let (mut leader, mut next) = (session(order).await?, session(order).await?);
+    let mut leading = created(leader.call(&contender(folder)).await?)?;
+    let mut waiting = created(next.call(&contender(folder)).await?)?;
+    next.call(&data(&leading, true)).await?;
+
+    let (mut times, measured) = (Vec::new(), Measured::start());
+    while times.len() < order.count("samples") {
+        tokio::time::sleep(PAUSE).await;
+        let called = Instant::now();
+        let leads = async {
+            next.event().await?;
+            next.call(&children(folder, false)).await?;
+            anyhow::Ok(Instant::now())
+        };
+        let resign = delete(&leading);
+        let (leads, resigned) = tokio::join!(leads, leader.call(&resign));
+        resigned?;
+        times.push(leads? - called);
+
+        leading = created(leader.call(&contender(folder)).await?)?;
+        leader.call(&children(folder, false)).await?;
+        leader.call(&data(&waiting, true)).await?;
+        std::mem::swap(&mut leader, &mut next);
+        std::mem::swap(&mut leading, &mut waiting);
+    }
+    answer(measured, &times, [leader, next]).await
+}
+
+/// One puts: a create. One takes: a claim, which is an ephemeral node, together with the read, then the
+/// delete of both; names are listed once for all that stand.
+async fn queue(order: &Order) -> Result<Answer> {
+    let (items, claims) = (format!("{}/items", order.path), format!("{}/claims", order.path));
+    make(order, &items).await?;
+    make(order, &claims).await?;
+    let (mut crowd, room) = (Crowd::default(), Arc::new(Semaphore::new(ROOM)));
+    crowd.spawn(put(session(order).await?, format!("{items}/item-"), Arc::clone(&room)));
+    crowd.spawn(take(session(order).await?, items, claims, room, crowd.done()));
+    crowd.measure(order).await
+}
+
+async fn put(mut session: Bare, prefix: String, room: Arc<Semaphore>) -> Result<()> {
+    let put = create(&prefix, Bytes::from(ITEM), CreateMode::PersistentSequential);
+    loop {
+        room.acquire().await?.forget();
+        session.call(&put).await?;
+    }
+}
+
+async fn take(
+    mut session: Bare,
+    items: String,
+    claims: String,
+    room: Arc<Semaphore>,
+    done: Done,
+) -> Result<()> {
+    loop {
+        let mut names = listed(session.call(&children(&items, true)).await?)?;
+        if names.is_empty() {
+            session.event().await?;
+        }
+        names.sort_unstable();
+        for name in names {
+            let (item, claim) = (format!("{items}/{name}"), format!("{claims}/{name}"));
+            session.push(&create(&claim, Bytes::new(), CreateMode::Ephemeral));
+            session.push(&data(&item, false));
+            session.flush().await?;
+            session.reply().await?;
+            session.reply().await?;
+            let both = [item, claim].map(|path| MultiOp::Delete { path, version: -1 });
+            session.call(&Request::Multi(both.into())).await?;
+            done.add(1);
+            room.add_permits(1);
+        }
+    }
+}
+
+/// All names, then all nodes, each time in a new session.
+async fn view(order: &Order) -> Result<Answer> {
+    let folder = format!("{}/{SERVICE}", order.path);
+    let (mut times, measured) = (Vec::new(), Measured::start());
+    while times.len() < order.count("samples") {
+        let mut session = session(order).await?;
+        let called = Instant::now();
+        let names = listed(session.call(&children(&folder, false)).await?)?;
+        let mut shown = 0;
+        for names in names.chunks(NODES_PER_READ) {
+            let reads = names.iter().map(|name| MultiOp::GetData { path: format!("{folder}/{name}") });
+            let Response::Multi(read) = session.call(&Request::MultiRead(reads.collect())).await? else {
+                bail!("no answer to a multi-read");
+            };
+            shown += read.iter().filter(|one| matches!(one, MultiResult::Data { .. })).count();
+        }
+        times.push(called.elapsed());
+        let wanted = order.count("instances");
+        ensure!(shown == wanted, "{shown} of {wanted} instances are shown");
+        session.close().await?;
+    }
+    answer(measured, &times, []).await
+}
+
+/// A write, its event in another session, and the read there.
+async fn change(order: &Order) -> Result<Answer> {
+    let (mut viewer, mut registrar) = (session(order).await?, session(order).await?);
+    let folder = format!("{}/{SERVICE}", order.path);
+    let (node, value) = (format!("{folder}/{INSTANCE}"), standing(&mut viewer, &folder).await?);
+    registrar.call(&create(&node, value.clone(), CreateMode::Ephemeral)).await?;
+    viewer.call(&data(&node, true)).await?;
+    let set = Request::SetData { path: node.clone(), data: Some(value), version: -1 };
+
+    let (mut times, measured) = (Vec::new(), Measured::start());
+    while times.len() < order.count("samples") {
+        let called = Instant::now();
+        let seen = async {
+            viewer.event().await?;
+            viewer.call(&data(&node, true)).await?;
+            anyhow::Ok(Instant::now())
+        };
+        let (seen, set) = tokio::join!(seen, registrar.call(&set));
+        set?;
+        times.push(seen? - called);
+    }
+    answer(measured, &times, [viewer, registrar]).await
+}
+
+/// A create, its event in another session, the listing there unless the watch is `persistent`, and the read.
+async fn join(order: &Order) -> Result<Answer> {
+    let (mut viewer, mut registrar) = (session(order).await?, session(order).await?);
+    let (folder, lists) = (format!("{}/{SERVICE}", order.path), order.number("persistent") == 0);
+    let (node, value) = (format!("{folder}/{INSTANCE}"), standing(&mut viewer, &folder).await?);
+    let (register, list) = (create(&node, value, CreateMode::Ephemeral), children(&folder, true));
+    let follow = Request::AddWatch { path: folder, mode: WatchMode::PersistentRecursive };
+    viewer.call(if lists { &list } else { &follow }).await?;
+
+    let (mut times, measured) = (Vec::new(), Measured::start());
+    while times.len() < order.count("samples") {
+        let called = Instant::now();
+        let seen = async {
+            viewer.event().await?;
+            if lists {
+                viewer.call(&list).await?;
+            }
+            viewer.call(&data(&node, lists)).await?;
+            anyhow::Ok(Instant::now())
+        };
+        let (seen, registered) = tokio::join!(seen, registrar.call(&register));
+        registered?;
+        times.push(seen? - called);
+
+        registrar.call(&delete(&node)).await?;
+        viewer.event().await?;
+        if lists {
+            // That of the node came first, and this is that of the folder.
+            viewer.event().await?;
+            viewer.call(&list).await?;
+        }
+    }
+    answer(measured, &times, [viewer, registrar]).await
+}
+
+/// One writes a node, and each of `subscribers` reads it when the event comes.
+async fn publish(order: &Order) -> Result<Answer> {
+    make(order, &order.path).await?;
+    let (mut publisher, mut tasks) = (session(order).await?, JoinSet::new());
+    let ((seen, heard), last) = (unbounded_channel(), order.number("samples"));
+    for _ in 0..order.count("subscribers") {
+        let mut subscriber = session(order).await?;
+        subscriber.call(&data(&order.path, true)).await?;
+        tasks.spawn(follow(subscriber, order.path.clone(), last, seen.clone()));
+    }
+
+    let (mut told, measured) = (Told::by(heard, order.count("subscribers")), Measured::start());
+    for value in 1..=last {
+        let (path, text) = (order.path.clone(), Bytes::from(value.to_string()));
+        let called = Instant::now();
+        publisher.call(&Request::SetData { path, data: Some(text), version: -1 }).await?;
+        told.all(value, called).await?;
+    }
+    let mut answer = measured.stop(last).await;
+    told.add_to(&mut answer);
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    publisher.close().await?;
+    Ok(answer)
+}
+
+async fn follow(
+    mut session: Bare,
+    path: String,
+    last: u64,
+    seen: UnboundedSender<(u64, Instant)>,
+) -> Result<()> {
+    let mut told = 0;
+    while told < last {
+        session.event().await?;
+        told = std::str::from_utf8(&read(session.call(&data(&path, true)).await?)?)?.parse()?;
+        said(&seen, told);
+    }
+    session.close().await
+}
+
+async fn session(order: &Order) -> Result<Bare> {
+    Bare::connect(&order.connect).await
+}
+
+/// Makes a node and its parents.
+async fn make(order: &Order, path: &str) -> Result<()> {
+    let client = client(order).await?;
+    client.create(path, "", Mode::Persistent).await?;
+    client.close().await;
+    Ok(())
+}
+
+/// Times of what was measured. Ends the sessions.
+async fn answer(
+    measured: Measured,
+    times: &[std::time::Duration],
+    sessions: impl IntoIterator<Item = Bare, IntoIter: Send>,
+) -> Result<Answer> {
+    let mut answer = measured.stop(times.len() as u64).await;
+    add_times(&mut answer, "", times);
+    for session in sessions {
+        session.close().await?;
+    }
+    Ok(answer)
+}
+
+/// Data of an instance that stands.
+async fn standing(session: &mut Bare, folder: &str) -> Result<Bytes> {
+    let names = listed(session.call(&children(folder, false)).await?)?;
+    let name = names.first().context("no instance stands")?;
+    read(session.call(&data(&format!("{folder}/{name}"), false)).await?)
+}
+
+fn contender(folder: &str) -> Request {
+    create(&format!("{folder}/{CONTENDER}"), Bytes::new(), CreateMode::EphemeralSequential)
+}
+
+fn create(path: &str, data: Bytes, mode: CreateMode) -> Request {
+    Request::Create(Create::new(path.to_owned(), data, Acl::open(), mode, 0))
+}
+
+fn delete(path: &str) -> Request {
+    Request::Delete { path: path.to_owned(), version: -1 }
+}
+
+fn children(path: &str, watch: bool) -> Request {
+    Request::GetChildren2 { path: path.to_owned(), watch }
+}
+
+fn data(path: &str, watch: bool) -> Request {
+    Request::GetData { path: path.to_owned(), watch }
+}
+
+fn created(response: Response) -> Result<String> {
+    let Response::Created { path, .. } = response else { bail!("unexpected answer {response:?}") };
+    Ok(path)
+}
+
+fn listed(response: Response) -> Result<Vec<String>> {
+    let Response::Children { names, .. } = response else { bail!("unexpected answer {response:?}") };
+    Ok(names)
+}
+
+fn read(response: Response) -> Result<Bytes> {
+    let Response::Data { data: Some(data), .. } = response else { bail!("unexpected answer {response:?}") };
+    Ok(data)
+}
