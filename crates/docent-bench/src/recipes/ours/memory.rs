@@ -32,11 +32,11 @@ pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
 }
 
 /// Memory that `make` adds, for each of `count`. Its makings live until they were measured.
-async fn growth<T>(count: usize, make: impl Future<Output = Result<T>>) -> Result<Answer> {
+async fn growth<T>(order: &Order, count: usize, make: impl Future<Output = Result<T>>) -> Result<Answer> {
     tokio::time::sleep(PAUSE).await;
     let before = resident()?;
     let made = make.await?;
-    tokio::time::sleep(PAUSE).await;
+    tokio::time::sleep(PAUSE + order.millis("settle")).await;
     let after = resident()?;
     drop(made);
     Ok(Answer::default().with("kilobytes", (after - before) / count as f64))
@@ -53,7 +53,7 @@ async fn idle_clients(order: &Order) -> Result<Answer> {
     // The first ones make what all of them use.
     let (count, mut kept) = (order.count("count"), Vec::new());
     let first = clients(order, count / 10).await?;
-    let answer = growth(count, async {
+    let answer = growth(order, count, async {
         kept = clients(order, count).await?;
         Ok(())
     })
@@ -64,7 +64,7 @@ async fn idle_clients(order: &Order) -> Result<Answer> {
 }
 
 async fn guards(client: &Client, order: &Order) -> Result<Answer> {
-    growth(order.count("count"), held(client, order)).await
+    growth(order, order.count("count"), held(client, order)).await
 }
 
 /// Guards of as many locks.
@@ -81,7 +81,7 @@ async fn waiters(client: &Client, order: &Order) -> Result<Answer> {
     let holder = super::worker::client(order).await?;
     let _held = held(&holder, order).await?;
     let mut tasks = JoinSet::new();
-    let answer = growth(order.count("count"), async {
+    let answer = growth(order, order.count("count"), async {
         for number in 0..order.count("count") {
             let mutex = Mutex::new(client, &format!("{}/{number}", order.path))?;
             tasks.spawn(mutex.acquire());
@@ -96,7 +96,7 @@ async fn waiters(client: &Client, order: &Order) -> Result<Answer> {
 }
 
 async fn watches(client: &Client, order: &Order) -> Result<Answer> {
-    growth(order.count("count"), async {
+    growth(order, order.count("count"), async {
         let mut streams = Vec::new();
         client.create(&order.path, "", CreateMode::Persistent).await?;
         for number in 0..order.count("count") {
@@ -111,7 +111,7 @@ async fn watches(client: &Client, order: &Order) -> Result<Answer> {
 
 async fn registrations(client: &Client, order: &Order) -> Result<Answer> {
     let registry = Registry::new(client, &order.path)?;
-    growth(order.count("count"), async {
+    growth(order, order.count("count"), async {
         let mut registered = Vec::new();
         for _ in 0..order.count("count") {
             registered.push(registry.register(instance("0")).await?);
@@ -123,7 +123,7 @@ async fn registrations(client: &Client, order: &Order) -> Result<Answer> {
 
 async fn viewed(client: &Client, order: &Order) -> Result<Answer> {
     let registry = Registry::new(client, &order.path)?;
-    growth(order.count("instances"), async {
+    growth(order, order.count("instances"), async {
         let service: Service<String> = registry.service(SERVICE).await?;
         Ok(service)
     })
@@ -138,7 +138,7 @@ async fn subscriptions(client: &Client, order: &Order) -> Result<Answer> {
         config.publish(&0).await?;
         configs.push(config);
     }
-    growth(configs.len(), async {
+    growth(order, configs.len(), async {
         let mut subscribed = Vec::new();
         for config in &configs {
             subscribed.push(config.subscribe().await?);
