@@ -11,27 +11,22 @@ mod requests;
 use super::attachment::{Attachment, News};
 use super::children_event::ChildrenEvent;
 use super::children_store::ChildrenStore;
+use super::let_go::let_go;
 use super::read_queue::ReadQueue;
+use super::subtree_watch::SubtreeWatch;
+use super::sync_pace::SyncPace;
 use crate::node::Stat;
 use crate::operation::Shared;
-use crate::session::{Fired, Lane, Outcome, PersistentNews, PersistentWatch, Watch};
+use crate::session::{Fired, Outcome, PersistentNews, Watch};
 use crate::time::Backoff;
-use crate::watch::{LONGEST_PAUSE, patience};
-use alarms::{Alarms, spread};
+use crate::watch::patience;
+use alarms::Alarms;
 use asked::{Ask, Asked, most_in_a_reply};
-use docent_proto::Request;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// Least life of a link that does not count as one that comes and goes.
-const STEADY: Duration = Duration::from_secs(10);
-
-/// Watches that are removed at a time; requests of others get in between.
-const LETTING_GO: usize = 128;
 
 /// Keeps the children of one node on a [`ChildrenStore`].
 pub(super) struct ChildrenTask {
@@ -48,10 +43,8 @@ pub(super) struct ChildrenTask {
     listing: Listing,
     folder: Option<Stat>,
     folder_watch: Option<Box<Watch>>,
-    /// Children that were deleted, and maybe created again, by news that are being taken.
-    leaving: Vec<Arc<str>>,
     /// Tells of every child, in place of the folder's watch and one for each child.
-    persistent: Option<PersistentWatch>,
+    persistent: SubtreeWatch,
     work: ReadQueue,
     asked: Asked,
     watches: FuturesUnordered<BoxFuture<'static, (Arc<str>, Fired)>>,
@@ -65,10 +58,8 @@ pub(super) struct ChildrenTask {
     lost_batch: bool,
     loaded: bool,
     syncing: bool,
-    last_sync: Option<Instant>,
     alarms: Alarms,
-    /// Pauses between syncs on a link that comes and goes.
-    flapping: Backoff,
+    pace: SyncPace,
     /// Pauses between attempts at a folder that cannot be listed, or at a session that takes no more
     /// requests.
     patience: Backoff,
@@ -123,8 +114,7 @@ impl ChildrenTask {
             listing: Listing::Wanted,
             folder: None,
             folder_watch: None,
-            leaving: Vec::new(),
-            persistent: None,
+            persistent: SubtreeWatch::default(),
             work: ReadQueue::default(),
             asked: Asked::default(),
             watches: FuturesUnordered::new(),
@@ -133,9 +123,8 @@ impl ChildrenTask {
             lost_batch: false,
             loaded: false,
             syncing: false,
-            last_sync: None,
             alarms: Alarms::default(),
-            flapping: patience(),
+            pace: SyncPace::new(),
             patience: patience(),
             mending: patience(),
         }
@@ -167,7 +156,7 @@ impl ChildrenTask {
             () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
             news = self.attachment.news() => Step::News(news),
-            Some(news) = told(&mut self.persistent) => Step::Told(news),
+            Some(news) = self.persistent.next() => Step::Told(news),
             Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
             Some(fired) = fired(&mut self.folder_watch) => Step::FolderFired(fired),
             Some((name, fired)) = self.watches.next() => Step::Fired(name, fired),
@@ -202,7 +191,7 @@ impl ChildrenTask {
         }
         if session {
             self.folder_watch = None;
-            self.persistent = None;
+            self.persistent.end();
             self.watches = FuturesUnordered::new();
             if !planted!(NoReadOnReconnect) {
                 self.work.forget_watches();
@@ -213,23 +202,11 @@ impl ChildrenTask {
             self.held = false;
             self.syncing = true;
             self.list_again();
-        } else if up && self.loaded && self.persistent.is_some() && planted!(GapTakenForTold) {
+        } else if up && self.loaded && self.persistent.is_set() && planted!(GapTakenForTold) {
             (self.held, self.syncing) = (false, true);
         } else if up {
-            self.alarms.sync = Some(Instant::now() + self.pause_before_sync());
+            self.alarms.sync = Some(Instant::now() + self.pace.pause(self.work.len()));
         }
-    }
-
-    /// Random pause before a sync: many clients lose their links together, and would read everything at the
-    /// same time.
-    fn pause_before_sync(&mut self) -> Duration {
-        let Some(last) = self.last_sync else { return Duration::ZERO };
-        let spread = spread(self.work.len()).mul_f64(fastrand::f64());
-        if last.elapsed() >= STEADY {
-            self.flapping = patience();
-            return spread;
-        }
-        spread.max(self.flapping.next().unwrap_or(LONGEST_PAUSE))
     }
 
     fn sync(&mut self) {
@@ -237,7 +214,7 @@ impl ChildrenTask {
         self.alarms.sync = None;
         self.held = false;
         self.syncing = true;
-        self.last_sync = Some(Instant::now());
+        self.pace.begun();
         self.choose_watches();
         self.listing = Listing::Wanted;
         self.work.forget_told();
@@ -299,22 +276,9 @@ impl ChildrenTask {
     async fn let_go(mut self) {
         self.asked = Asked::default();
         self.folder_watch = None;
-        self.persistent = None;
-        let mut watches = std::mem::take(&mut self.watches).into_iter();
-        while watches.by_ref().take(LETTING_GO).count() == LETTING_GO {
-            // Without a link there are no watches at the server, and those that are dropped here are not set
-            // again.
-            if self.up {
-                // Answered in order: its answer comes when the server has removed these watches.
-                let request = Request::Exists { path: self.full.clone(), watch: false };
-                let removed = self.attachment.generation.session.submit(request, Lane::Call);
-                tokio::select! {
-                    () = self.shared.closing.cancelled() => return,
-                    news = self.attachment.news() => self.up = !news.lost,
-                    _ = removed => {}
-                }
-            }
-        }
+        self.persistent.end();
+        let watches = std::mem::take(&mut self.watches).into_iter();
+        let_go(&self.shared, &mut self.attachment, self.up, &self.full, watches).await;
     }
 }
 
@@ -323,10 +287,6 @@ impl Drop for ChildrenTask {
     fn drop(&mut self) {
         self.store.close();
     }
-}
-
-async fn told(watch: &mut Option<PersistentWatch>) -> Option<PersistentNews> {
-    watch.as_mut()?.next().await
 }
 
 async fn fired(watch: &mut Option<Box<Watch>>) -> Option<Fired> {

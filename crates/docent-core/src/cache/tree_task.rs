@@ -6,24 +6,20 @@ mod requests;
 use super::attachment::{Attachment, News};
 use super::children_event::ChildrenEvent;
 use super::children_store::ChildrenStore;
+use super::let_go::let_go;
+use super::subtree_watch::SubtreeWatch;
+use super::sync_pace::SyncPace;
 use super::tree_nodes::{Look, TreeNodes};
 use super::tree_options::TreeOptions;
 use crate::operation::Shared;
-use crate::session::{Fired, Lane, Outcome, PersistentNews, PersistentWatch};
+use crate::session::{Fired, Outcome, PersistentNews};
 use crate::time::Backoff;
-use crate::watch::{LONGEST_PAUSE, patience};
-use docent_proto::Request;
+use crate::watch::patience;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered, StreamExt};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// Watches that are removed at a time; requests of others get in between.
-const LETTING_GO: usize = 128;
-/// Least life of a link that does not count as one that comes and goes.
-const STEADY: Duration = Duration::from_secs(10);
 
 /// A request of the cache.
 enum Ask {
@@ -46,10 +42,8 @@ pub(super) struct TreeTask {
     up: bool,
     /// True until the sync that a new link begins with.
     held: bool,
-    /// Nodes that were deleted, and maybe created again, by news that are being taken.
-    leaving: Vec<Arc<str>>,
     /// Tells of every node, in place of two watches for each.
-    persistent: Option<PersistentWatch>,
+    persistent: SubtreeWatch,
     nodes: TreeNodes,
     /// Requests under way. They are answered in the order they were sent, so that the answer told last is the
     /// newest.
@@ -61,14 +55,12 @@ pub(super) struct TreeTask {
     events: Vec<ChildrenEvent>,
     loaded: bool,
     syncing: bool,
-    last_sync: Option<Instant>,
     sync_at: Option<Instant>,
     /// Time to send refused reads again.
     mend_at: Option<Instant>,
     /// Time before which nothing is asked.
     busy_until: Option<Instant>,
-    /// Pauses between syncs on a link that comes and goes.
-    flapping: Backoff,
+    pace: SyncPace,
     /// Pauses while the session takes no more requests.
     patience: Backoff,
     /// Pauses between attempts at nodes that cannot be read.
@@ -105,19 +97,17 @@ impl TreeTask {
             abandoned,
             up: false,
             held: true,
-            leaving: Vec::new(),
-            persistent: None,
+            persistent: SubtreeWatch::default(),
             asked: FuturesOrdered::new(),
             watches: FuturesUnordered::new(),
             refused: Vec::new(),
             events: Vec::new(),
             loaded: false,
             syncing: false,
-            last_sync: None,
             sync_at: None,
             mend_at: None,
             busy_until: None,
-            flapping: patience(),
+            pace: SyncPace::new(),
             patience: patience(),
             mending: patience(),
         }
@@ -154,7 +144,7 @@ impl TreeTask {
             () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
             news = self.attachment.news() => Step::News(news),
-            Some(news) = told(&mut self.persistent) => Step::Told(news),
+            Some(news) = self.persistent.next() => Step::Told(news),
             Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
             Some((path, look, fired)) = self.watches.next() => Step::Fired(path, look, fired),
             () = alarm => Step::Alarm,
@@ -182,29 +172,16 @@ impl TreeTask {
             self.store.stale();
         }
         if session {
-            self.persistent = None;
+            self.persistent.end();
             self.watches = FuturesUnordered::new();
             self.nodes.forget_watches();
         }
         self.up = up;
-        if up && self.loaded && self.persistent.is_some() && planted!(GapTakenForTold) {
+        if up && self.loaded && self.persistent.is_set() && planted!(GapTakenForTold) {
             (self.held, self.syncing) = (false, true);
         } else if up && self.held {
-            self.sync_at = Some(Instant::now() + self.pause_before_sync());
+            self.sync_at = Some(Instant::now() + self.pace.pause(self.nodes.len()));
         }
-    }
-
-    /// Random pause before a sync: many clients lose their links together, and would read everything at the
-    /// same time.
-    fn pause_before_sync(&mut self) -> Duration {
-        let Some(last) = self.last_sync else { return Duration::ZERO };
-        let most = Duration::from_millis(self.nodes.len() as u64).min(Duration::from_secs(1));
-        let spread = most.mul_f64(fastrand::f64());
-        if last.elapsed() >= STEADY {
-            self.flapping = patience();
-            return spread;
-        }
-        spread.max(self.flapping.next().unwrap_or(LONGEST_PAUSE))
     }
 
     fn alarm(&mut self, now: Instant) {
@@ -214,7 +191,7 @@ impl TreeTask {
         if due(&mut self.sync_at) {
             self.asked = FuturesOrdered::new();
             (self.held, self.syncing) = (false, true);
-            self.last_sync = Some(now);
+            self.pace.begun();
             self.choose_watches();
             self.nodes.begin_sync();
         }
@@ -249,28 +226,11 @@ impl TreeTask {
     /// Removes the watches, a few at a time.
     async fn let_go(mut self) {
         self.asked = FuturesOrdered::new();
-        self.persistent = None;
+        self.persistent.end();
         let full = self.shared.namespace.join(&self.root);
-        let mut watches = std::mem::take(&mut self.watches).into_iter();
-        while watches.by_ref().take(LETTING_GO).count() == LETTING_GO {
-            // Without a link there are no watches at the server, and those that are dropped here are not set
-            // again.
-            if self.up {
-                // Answered in order: its answer comes when the server has removed these watches.
-                let request = Request::Exists { path: full.clone(), watch: false };
-                let removed = self.attachment.generation.session.submit(request, Lane::Call);
-                tokio::select! {
-                    () = self.shared.closing.cancelled() => return,
-                    news = self.attachment.news() => self.up = !news.lost,
-                    _ = removed => {}
-                }
-            }
-        }
+        let watches = std::mem::take(&mut self.watches).into_iter();
+        let_go(&self.shared, &mut self.attachment, self.up, &full, watches).await;
     }
-}
-
-async fn told(watch: &mut Option<PersistentWatch>) -> Option<PersistentNews> {
-    watch.as_mut()?.next().await
 }
 
 /// Ends the waits for the task, also where it panicked or was dropped.

@@ -1,4 +1,3 @@
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Times at which the task acts without an event.
@@ -23,23 +22,10 @@ pub(super) async fn at(alarm: Option<Instant>) -> Option<()> {
     Some(())
 }
 
-/// Time over which the syncs of many caches with so many children are spread, when all lost their links
-/// together.
-pub(super) fn spread(children: usize) -> Duration {
-    const LONGEST: Duration = Duration::from_secs(1);
-    u64::try_from(children).map_or(LONGEST, Duration::from_millis).min(LONGEST)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn syncs_are_spread_over_a_millisecond_for_each_child_and_a_second_at_most() {
-        assert_eq!(spread(0), Duration::ZERO);
-        assert_eq!(spread(300), Duration::from_millis(300));
-        assert_eq!(spread(70_000), Duration::from_secs(1));
-    }
+    use std::time::Duration;
 
     #[test]
     fn the_first_alarm_is_the_next() {

@@ -7,7 +7,7 @@
 use super::asked::Ask;
 use super::{ChildrenTask, Listing};
 use crate::cache::children_event::ChildrenEvent;
-use crate::session::{Outcome, PersistentNews, PersistentWatch};
+use crate::session::{Outcome, PersistentNews};
 use docent_proto::EventKind;
 use tokio::time::Instant;
 
@@ -21,11 +21,10 @@ enum Place<'a> {
 impl ChildrenTask {
     /// Chooses the kind of watches for the sync that begins.
     pub(super) fn choose_watches(&mut self) {
-        if self.shared.config.persistent_watches && self.persistent.is_none() {
-            self.persistent = self.attachment.generation.session.watch_below(&self.full);
-            self.work.set_persistent(self.persistent.is_some());
+        if self.persistent.choose(&self.shared, &self.attachment, &self.full) {
+            self.work.set_persistent(self.persistent.is_set());
         }
-        if self.persistent.is_some() {
+        if self.persistent.is_set() {
             self.folder_watch = None;
         }
     }
@@ -38,10 +37,10 @@ impl ChildrenTask {
 
     /// Takes the news that are there already.
     pub(super) fn take_told(&mut self) {
-        while let Some(news) = self.persistent.as_mut().and_then(PersistentWatch::take) {
+        while let Some(news) = self.persistent.take() {
             self.told(news);
         }
-        for name in std::mem::take(&mut self.leaving) {
+        for name in self.persistent.take_leaving() {
             if self.work.gone(&name) {
                 self.events.push(ChildrenEvent::Delete(name));
             }
@@ -59,7 +58,7 @@ impl ChildrenTask {
             },
             PersistentNews::Withdrawn => self.withdrawn(),
             // It comes as `News`.
-            PersistentNews::Ended(_) => self.persistent = None,
+            PersistentNews::Ended(_) => self.persistent.end(),
         }
     }
 
@@ -92,11 +91,11 @@ impl ChildrenTask {
         match kind {
             EventKind::Created => {
                 let under_way = matches!(self.listing, Listing::Asked { .. });
-                self.leaving.retain(|leaving| **leaving != *name);
+                self.persistent.joined(name);
                 self.work.joined(name, under_way);
             }
             EventKind::DataChanged => self.work.unread(&name.into()),
-            EventKind::Deleted => self.leaving.push(name.into()),
+            EventKind::Deleted => self.persistent.left(name.into()),
             EventKind::ChildrenChanged => {}
         }
     }
@@ -104,7 +103,7 @@ impl ChildrenTask {
     /// Takes note that the server has no persistent watches. What happens from now on is not told: all is
     /// read again, with one-shot watches.
     fn withdrawn(&mut self) {
-        self.persistent = None;
+        self.persistent.end();
         self.work.set_persistent(false);
         if planted!(FallbackWithoutListing) {
             return;

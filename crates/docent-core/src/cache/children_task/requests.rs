@@ -23,7 +23,7 @@ impl ChildrenTask {
         }
         if self.listing == Listing::Wanted {
             self.listing = Listing::Asked { again: false };
-            let watch = self.persistent.is_none();
+            let watch = !self.persistent.is_set();
             self.send(Ask::List, Request::GetChildren2 { path: self.full.clone(), watch });
         }
         let most = if self.shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { self.batch };
@@ -175,7 +175,7 @@ impl ChildrenTask {
         self.folder = folder;
         let gone = self.work.listed(names);
         self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
-        if folder.is_none() && self.persistent.is_none() {
+        if folder.is_none() && !self.persistent.is_set() {
             self.listing = Listing::Asked { again: false };
             self.ask_for_folder();
         }

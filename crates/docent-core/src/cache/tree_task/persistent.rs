@@ -3,7 +3,7 @@
 use super::{Ask, TreeTask};
 use crate::cache::children_event::ChildrenEvent;
 use crate::cache::tree_nodes::Look;
-use crate::session::{Outcome, PersistentNews, PersistentWatch};
+use crate::session::{Outcome, PersistentNews};
 use docent_proto::EventKind;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -11,10 +11,9 @@ use tokio::time::Instant;
 impl TreeTask {
     /// Chooses the kind of watches for the sync that begins.
     pub(super) fn choose_watches(&mut self) {
-        if self.shared.config.persistent_watches && self.persistent.is_none() {
-            let full = self.shared.namespace.join(&self.root);
-            self.persistent = self.attachment.generation.session.watch_below(&full);
-            self.nodes.set_persistent(self.persistent.is_some());
+        let full = self.shared.namespace.join(&self.root);
+        if self.persistent.choose(&self.shared, &self.attachment, &full) {
+            self.nodes.set_persistent(self.persistent.is_set());
         }
     }
 
@@ -26,10 +25,10 @@ impl TreeTask {
 
     /// Takes the news that are there already.
     pub(super) fn take_told(&mut self) {
-        while let Some(news) = self.persistent.as_mut().and_then(PersistentWatch::take) {
+        while let Some(news) = self.persistent.take() {
             self.told(news);
         }
-        for path in std::mem::take(&mut self.leaving) {
+        for path in self.persistent.take_leaving() {
             let gone = self.nodes.left(&path);
             self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
         }
@@ -45,18 +44,18 @@ impl TreeTask {
             }
             PersistentNews::Withdrawn => self.withdrawn(),
             // It comes as `News`.
-            PersistentNews::Ended(_) => self.persistent = None,
+            PersistentNews::Ended(_) => self.persistent.end(),
         }
     }
 
     fn node_told(&mut self, kind: EventKind, path: &Arc<str>) {
         match kind {
             EventKind::Created if *path == self.root || self.options.selects(path) => {
-                self.leaving.retain(|leaving| leaving != path);
+                self.persistent.joined(path);
                 self.nodes.joined(path);
             }
             EventKind::DataChanged => self.nodes.want(path, Look::Data),
-            EventKind::Deleted => self.leaving.push(Arc::clone(path)),
+            EventKind::Deleted => self.persistent.left(Arc::clone(path)),
             EventKind::Created | EventKind::ChildrenChanged => {}
         }
     }
@@ -64,7 +63,7 @@ impl TreeTask {
     /// Takes note that the server has no persistent watches. What happens from now on is not told: all is
     /// read again, with one-shot watches.
     fn withdrawn(&mut self) {
-        self.persistent = None;
+        self.persistent.end();
         self.nodes.set_persistent(false);
         if planted!(FallbackWithoutListing) {
             return;

@@ -120,7 +120,7 @@ impl TreeTask {
     fn gone(&mut self, path: &Arc<str>, look: Look) {
         let gone = self.nodes.gone(path, look);
         self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
-        if *path == self.root && self.persistent.is_none() {
+        if *path == self.root && !self.persistent.is_set() {
             let full = self.shared.namespace.join(path);
             self.send(Ask::Root, Request::Exists { path: full, watch: true });
         }

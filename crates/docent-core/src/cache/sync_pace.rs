@@ -1,0 +1,56 @@
+use crate::time::Backoff;
+use crate::watch::{LONGEST_PAUSE, patience};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Least life of a link that does not count as one that comes and goes.
+const STEADY: Duration = Duration::from_secs(10);
+
+/// Pauses of a cache before its syncs.
+pub(super) struct SyncPace {
+    last: Option<Instant>,
+    /// Pauses between syncs on a link that comes and goes.
+    flapping: Backoff,
+}
+
+impl SyncPace {
+    pub(super) fn new() -> Self {
+        Self { last: None, flapping: patience() }
+    }
+
+    /// Takes note that a sync begins.
+    pub(super) fn begun(&mut self) {
+        self.last = Some(Instant::now());
+    }
+
+    /// Random pause before a sync of a cache with so many nodes: many clients lose their links together, and
+    /// would read everything at the same time.
+    pub(super) fn pause(&mut self, nodes: usize) -> Duration {
+        let Some(last) = self.last else { return Duration::ZERO };
+        let spread = spread(nodes).mul_f64(fastrand::f64());
+        if last.elapsed() >= STEADY {
+            self.flapping = patience();
+            return spread;
+        }
+        spread.max(self.flapping.next().unwrap_or(LONGEST_PAUSE))
+    }
+}
+
+/// Time over which the syncs of many caches with so many nodes are spread, when all lost their links
+/// together.
+fn spread(nodes: usize) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(1);
+    u64::try_from(nodes).map_or(LONGEST, Duration::from_millis).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn syncs_are_spread_over_a_millisecond_for_each_node_and_a_second_at_most() {
+        assert_eq!(spread(0), Duration::ZERO);
+        assert_eq!(spread(300), Duration::from_millis(300));
+        assert_eq!(spread(70_000), Duration::from_secs(1));
+    }
+}
