@@ -9,8 +9,9 @@ use docent_proto::OpCode;
 use docent_tests::soon;
 
 /// A folder of a hundred children, which are more than are read one by one, and a cache of it whose request
-/// for the watches that were not set by reads is held. Also their names, a client beside it, and the proxy.
-async fn unarmed(server: &TestServer) -> (Vec<String>, Client, Proxy, ChildrenCache) {
+/// for the watches that were not set by reads is held. Also their names, its client and one beside it, and the
+/// proxy.
+async fn unarmed(server: &TestServer) -> (Vec<String>, [Client; 2], Proxy, ChildrenCache) {
     let (other, proxy) = (connect(server).await, server.proxy().await);
     let names: Vec<_> = (0..100).map(|n| format!("{n:03}")).collect();
     folder(&other, &names).await;
@@ -19,13 +20,13 @@ async fn unarmed(server: &TestServer) -> (Vec<String>, Client, Proxy, ChildrenCa
     let cache = ChildrenCache::new(&client, "/f").unwrap();
     soon(held.fired()).await;
     soon(cache.ready()).await.unwrap();
-    (names, other, proxy, cache)
+    (names, [client, other], proxy, cache)
 }
 
 both_backends! {
     async fn a_change_after_the_load_and_before_its_watch_is_seen(backend: Backend) {
         let server = backend.start().await;
-        let (names, other, proxy, cache) = unarmed(&server).await;
+        let (names, [_client, other], proxy, cache) = unarmed(&server).await;
         assert_eq!(shown(&cache).len(), 100);
         for name in &names {
             other.set(&format!("/f/{name}"), "new", None).await.unwrap();
@@ -37,7 +38,7 @@ both_backends! {
 
     async fn a_child_deleted_after_the_load_and_before_its_watch_goes(backend: Backend) {
         let server = backend.start().await;
-        let (names, other, proxy, cache) = unarmed(&server).await;
+        let (names, [_client, other], proxy, cache) = unarmed(&server).await;
         for name in &names[..50] {
             other.delete(&format!("/f/{name}"), None).await.unwrap();
         }
