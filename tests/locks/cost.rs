@@ -4,6 +4,13 @@ use docent::{CreateMode, Mutex, RwLock, Semaphore};
 use docent_battery::{Backend, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
 use docent_tests::{connect, soon};
+use futures_util::task::AtomicWaker;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as Shared};
+use std::task::{Context, Wake, Waker};
+use std::thread::{self, ThreadId};
 
 both_backends! {
     async fn an_uncontended_acquire_is_one_round_trip_and_with_the_release_two(backend: Backend) {
@@ -59,6 +66,62 @@ both_backends! {
         let before = server.front().trace().len();
         let _guard = soon(Mutex::new(&client, "/deep/below/lock").unwrap().acquire()).await.unwrap();
         assert!(round_trips(&awaited(&server.front().trace()[before..])) <= 3);
+    }
+
+    async fn no_lock_wakes_its_task_while_that_runs(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/mutex").unwrap();
+        let (guard, own) = soon(own_wakes(mutex.acquire())).await;
+        assert_eq!(own, 0);
+        let waiting = tokio::spawn(own_wakes(mutex.acquire()));
+        while mutex.participants().await.unwrap().len() < 2 {}
+        let (released, own) = soon(own_wakes(guard.unwrap().release())).await;
+        released.unwrap();
+        assert_eq!(own, 0);
+        let (guard, own) = soon(waiting).await.unwrap();
+        drop(guard);
+        assert_eq!(own, 0, "after a wait");
+
+        let lock = RwLock::new(&client, "/lock").unwrap();
+        let (guard, own) = soon(own_wakes(lock.write())).await;
+        drop(guard);
+        assert_eq!(own, 0);
+        let (guard, own) = soon(own_wakes(lock.read())).await;
+        drop(guard);
+        assert_eq!(own, 0);
+    }
+}
+
+/// Output of `future`, and how often it woke its own task while it was polled: for that tokio wakes another
+/// thread, which costs as much as a round trip.
+async fn own_wakes<F: Future>(future: F) -> (F::Output, usize) {
+    let (ear, mut future) = (Arc::new(Ear::default()), pin!(future));
+    let waker = Waker::from(Arc::clone(&ear));
+    let output = poll_fn(|cx| {
+        ear.task.register(cx.waker());
+        *ear.polled_by.lock().unwrap() = Some(thread::current().id());
+        let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+        *ear.polled_by.lock().unwrap() = None;
+        polled
+    })
+    .await;
+    (output, ear.own.load(Ordering::Relaxed))
+}
+
+#[derive(Default)]
+struct Ear {
+    task: AtomicWaker,
+    polled_by: Shared<Option<ThreadId>>,
+    own: AtomicUsize,
+}
+
+impl Wake for Ear {
+    fn wake(self: Arc<Self>) {
+        if *self.polled_by.lock().unwrap() == Some(thread::current().id()) {
+            self.own.fetch_add(1, Ordering::Relaxed);
+        }
+        self.task.wake();
     }
 }
 

@@ -98,8 +98,17 @@ pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), Acq
     }
 }
 
-/// The hold of `owner` on `side`, once it has it: re-entered, joined or acquired.
-pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+/// The hold of `owner` on `side`, once it has it: re-entered, joined or acquired. Without an owner nobody can
+/// join, so that the acquire is not shared: a future that several may wait for wakes its own task at its end,
+/// for which tokio wakes another thread.
+pub(crate) async fn enter(owner: Option<Owner>, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+    match owner {
+        None => side.wait().await.map(Arc::new),
+        Some(owner) => Box::pin(enter_as(owner, side)).await,
+    }
+}
+
+async fn enter_as(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
     let LockSide { line, other, .. } = &side;
     let key = line.key();
     let acquire = |writer: Option<Arc<Hold>>| match writer {
@@ -119,7 +128,7 @@ pub(crate) async fn enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, Acq
                     continue;
                 }
                 // It is held until there is a hold beside it.
-                Ok(_writer) => return Box::pin(enter(owner, side.clone())).await,
+                Ok(_writer) => return Box::pin(enter_as(owner, side.clone())).await,
             },
         };
         match acquiring.await {
@@ -159,7 +168,8 @@ fn read_beside(
 }
 
 /// As [`enter`], if that is possible without waiting for others.
-pub(crate) async fn try_enter(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+pub(crate) async fn try_enter(owner: Option<Owner>, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+    let Some(owner) = owner else { return side.attempt().await.map(Arc::new) };
     let LockSide { line, other, .. } = &side;
     let acquire = |writer: Option<Arc<Hold>>| match writer {
         None => side.attempt(),

@@ -82,6 +82,14 @@ impl<F: FenceKind> Mutex<F> {
         LockSide::shared_in(self.cohort.as_ref(), &self.line)
     }
 
+    fn enter(
+        &self,
+        owner: Option<Owner>,
+    ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
+        let acquire = enter(owner, self.side());
+        async move { MutexGuard::new(acquire.await?) }
+    }
+
     /// The path, as it was given.
     pub fn path(&self) -> &str {
         self.line.path()
@@ -102,7 +110,7 @@ impl<F: FenceKind> Mutex<F> {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        self.acquire_as(&Owner::current().unwrap_or_default())
+        self.enter(Owner::current())
     }
 
     /// As [`acquire`](Self::acquire), for `owner`: re-enters without I/O when that owner holds the lock.
@@ -116,8 +124,7 @@ impl<F: FenceKind> Mutex<F> {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let acquire = enter(owner.clone(), self.side());
-        async move { MutexGuard::new(acquire.await?) }
+        self.enter(Some(owner.clone()))
     }
 
     /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock
@@ -131,7 +138,7 @@ impl<F: FenceKind> Mutex<F> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let acquire = try_enter(Owner::current().unwrap_or_default(), self.side());
+        let acquire = try_enter(Owner::current(), self.side());
         async move { MutexGuard::new(acquire.await?) }
     }
 

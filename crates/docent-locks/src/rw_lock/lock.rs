@@ -87,7 +87,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        self.read_as(&Owner::current().unwrap_or_default())
+        self.enter_to_read(Owner::current())
     }
 
     /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads, and reads in its
@@ -102,8 +102,7 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let acquire = enter(owner.clone(), self.to_read());
-        async move { acquire.await.map(ReadGuard::new) }
+        self.enter_to_read(Some(owner.clone()))
     }
 
     /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks
@@ -116,7 +115,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let acquire = try_enter(Owner::current().unwrap_or_default(), self.to_read());
+        let acquire = try_enter(Owner::current(), self.to_read());
         async move { acquire.await.map(ReadGuard::new) }
     }
 
@@ -145,7 +144,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        self.write_as(&Owner::current().unwrap_or_default())
+        self.enter_to_write(Owner::current())
     }
 
     /// As [`write`](Self::write), for `owner`: re-enters without I/O when that owner writes.
@@ -159,9 +158,7 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        let (owner, readers) = (owner.clone(), self.readers.clone());
-        let acquire = enter(owner.clone(), self.to_write());
-        async move { Ok(WriteGuard::new(acquire.await?, owner, readers)) }
+        self.enter_to_write(Some(owner.clone()))
     }
 
     /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and
@@ -174,9 +171,9 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        let (owner, readers) = (Owner::current().unwrap_or_default(), self.readers.clone());
+        let (owner, readers) = (Owner::current(), self.readers.clone());
         let acquire = try_enter(owner.clone(), self.to_write());
-        async move { Ok(WriteGuard::new(acquire.await?, owner, readers)) }
+        async move { Ok(WriteGuard::new(acquire.await?, owner.unwrap_or_default(), readers)) }
     }
 
     /// As [`write`](Self::write), for at most `timeout`, which bounds the whole call.
@@ -233,6 +230,23 @@ impl RwLock {
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.writers.clone();
         async move { line.reset().await }
+    }
+
+    fn enter_to_read(
+        &self,
+        owner: Option<Owner>,
+    ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
+        let acquire = enter(owner, self.to_read());
+        async move { acquire.await.map(ReadGuard::new) }
+    }
+
+    fn enter_to_write(
+        &self,
+        owner: Option<Owner>,
+    ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
+        let (owned, readers) = (owner.clone(), self.readers.clone());
+        let acquire = enter(owner, self.to_write());
+        async move { Ok(WriteGuard::new(acquire.await?, owned.unwrap_or_default(), readers)) }
     }
 
     fn to_read(&self) -> LockSide {
