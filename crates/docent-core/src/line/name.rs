@@ -31,15 +31,22 @@ pub(super) fn protected(marker: &str) -> String {
     format!("_c_{}-{marker}", fresh_id())
 }
 
+/// Digits of a number that the servers append.
+const DIGITS: usize = 10;
+
 /// The number at the end of a contender's name: ten digits, or a minus and ten digits, right after the last
-/// `marker`. `None` for names of others.
+/// `marker`, which does not end with a digit. `None` for names of others.
 pub(super) fn sequence(name: &str, marker: &str) -> Option<i32> {
-    let (_, number) = name.rsplit_once(marker)?;
-    let digits = number.strip_prefix('-').unwrap_or(number);
-    if digits.len() != 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
+    // From the end: each listing of a line has many names, and a search for the marker costs several times that.
+    let (text, digits) = name.as_bytes().split_last_chunk::<DIGITS>()?;
+    let number = digits.iter().try_fold(0, |number: i64, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
+    })?;
+    let marker = marker.as_bytes();
+    if text.ends_with(marker) {
+        return i32::try_from(number).ok();
     }
-    number.parse().ok()
+    text.strip_suffix(b"-")?.ends_with(marker).then(|| i32::try_from(-number).ok())?
 }
 
 /// True when order by number cannot be relied on any more.
@@ -136,6 +143,26 @@ mod tests {
             "",
         ] {
             assert_eq!(sequence(name, "lock-"), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_last_marker_is_the_one_before_the_number() {
+        let after_last = |name: &str, marker: &str| {
+            let (_, number) = name.rsplit_once(marker)?;
+            let digits = number.strip_prefix('-').unwrap_or(number);
+            let is_number = digits.len() == 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
+            if is_number { number.parse::<i32>().ok() } else { None }
+        };
+        for marker in ["lock-", "-", "--", "a-", "__WRIT__", "n-1-"] {
+            for before in ["", "-", "--", "a", "lock-", "lock", "n-1-1", "n-1-n-1-", "__WRIT__", "ä"] {
+                for number in ["", "-", "1", "2147483648", "-2147483649", "0000000031", "-0000000031"] {
+                    for middle in ["", marker] {
+                        let name = format!("{before}{middle}{number}");
+                        assert_eq!(sequence(&name, marker), after_last(&name, marker), "{name} {marker}");
+                    }
+                }
+            }
         }
     }
 
