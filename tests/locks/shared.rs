@@ -5,8 +5,9 @@ use crate::{builder, connect};
 use docent::guard::TurnFence;
 use docent::locks::{AcquireError, MutexGuard, Owner};
 use docent::queue::AckError;
+use docent::recipe::VersionedNode;
 use docent::{Client, CreateMode, ErrorKind, Fence, Lost, LostReason, Mutex, Queue};
-use docent_battery::{Backend, FrameKind, TestServer, both_backends};
+use docent_battery::{Backend, FrameKind, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
@@ -270,6 +271,45 @@ both_backends! {
         drop(commit);
         let place = first.path();
         drop(first);
+        let second = soon(next).await.unwrap().unwrap();
+        assert!(second.path() != place && second.fence().turn() == 0);
+    }
+
+    async fn a_ticket_is_not_passed_on_while_a_node_that_a_turn_writes_may_still_change(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (mutex, node) = (shared(&client, 9), VersionedNode::new(&client, "/value").unwrap());
+        let (first, data) = (soon(mutex.acquire()).await.unwrap(), "x".into());
+        let mut waiting = waiters(&mutex, 2).await;
+        // Bound to the turn by the transaction that goes in place of the node's own.
+        let with = |guard: &MutexGuard<TurnFence>, path| guard.transaction().create(path, "", CreateMode::Persistent);
+        soon(node.write(None, &data, |_| with(&first, "/done"))).await.unwrap();
+        drop(first);
+        let second = soon(waiting.remove(0)).await.unwrap().unwrap();
+        assert_eq!(second.fence().turn(), 1, "what was answered keeps no ticket from being passed on");
+        let mut write = Box::pin(node.write(None, &data, |_| with(&second, "/late")));
+        assert!(poll!(write.as_mut()).is_pending());
+        drop(write);
+        let place = second.path();
+        drop(second);
+        let third = soon(waiting.remove(0)).await.unwrap().unwrap();
+        assert!(third.path() != place && third.fence().turn() == 0);
+    }
+
+    async fn a_ticket_is_not_passed_on_after_the_write_of_a_node_whose_outcome_is_unknown(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await.with_operation_timeout(Duration::from_secs(1));
+        let (mutex, node) = (shared(&client, 9), VersionedNode::new(&client, "/value").unwrap());
+        let first = soon(mutex.acquire()).await.unwrap();
+        let next = waiters(&mutex, 1).await.remove(0);
+        let held = server.front().add(Rule::on(OpCode::Multi).hold());
+        let late = || first.transaction().create("/late", "", CreateMode::Persistent);
+        let unknown = soon(node.write(None, &"x".into(), |_| late())).await.unwrap_err();
+        soon(held.fired()).await;
+        assert_eq!(unknown.kind(), ErrorKind::OutcomeUnknown);
+        let place = first.path();
+        drop(first);
+        server.front().heal().await.unwrap();
         let second = soon(next).await.unwrap().unwrap();
         assert!(second.path() != place && second.fence().turn() == 0);
     }

@@ -137,13 +137,6 @@ impl Transaction {
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit(self) -> Result<Vec<TransactionResult>, Error> {
-        let unsettled = Unsettled::new(&self.held);
-        let done = self.commit_once().await;
-        unsettled.settle(done.as_ref().err());
-        done
-    }
-
-    async fn commit_once(mut self) -> Result<Vec<TransactionResult>, Error> {
         if self.held.iter().any(|held| held.node.shares_path()) {
             // Exactly, because the path of a claim is used again: a plain one that is applied late would be
             // checked against the next claim's node (decision 8).
@@ -154,6 +147,10 @@ impl Transaction {
                 }
             };
         }
+        Unsettled::new(&self.held).during(self.commit_plainly()).await
+    }
+
+    async fn commit_plainly(mut self) -> Result<Vec<TransactionResult>, Error> {
         let guard_checks = self.check_input()?;
         let results = match self.held.is_empty() {
             true => Box::pin(self.commit_anywhere()).await?,
@@ -174,14 +171,15 @@ impl Transaction {
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit_exactly(self) -> Result<Option<Vec<TransactionResult>>, Error> {
-        let unsettled = Unsettled::new(&self.held);
-        let done = Box::pin(self.commit_marked()).await;
-        unsettled.settle(done.as_ref().err());
-        Ok(done?.results)
+        Ok(Box::pin(self.commit_marked()).await?.results)
     }
 
     /// As [`commit_exactly`](Self::commit_exactly), and says when it was applied, also if the reply was lost.
-    pub(crate) async fn commit_marked(mut self) -> Result<Committed, Error> {
+    pub(crate) async fn commit_marked(self) -> Result<Committed, Error> {
+        Unsettled::new(&self.held).during(self.commit_marked_once()).await
+    }
+
+    async fn commit_marked_once(mut self) -> Result<Committed, Error> {
         let guard_checks = self.check_input()?;
         let client = self.client.clone();
         let path = self.path();
@@ -218,10 +216,7 @@ impl Transaction {
         ending: &[Arc<HoldState>],
         nodes: &[String],
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
-        let unsettled = Unsettled::new(&self.held);
-        let done = self.commit_ending_once(operation, ending, nodes).await;
-        unsettled.settle(done.as_ref().err());
-        done
+        Unsettled::new(&self.held).during(self.commit_ending_once(operation, ending, nodes)).await
     }
 
     async fn commit_ending_once(
@@ -313,8 +308,10 @@ impl Transaction {
             let outcome = generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
             match attempts.next(generation, outcome).await? {
                 Some(Ok(Response::Multi(results))) => {
-                    still_there(&self.held, &results, &attempts)?;
-                    return Ok(results);
+                    return match first_failed(&results) {
+                        Some((index, code)) => Err(self.failed(index, code, &attempts)),
+                        None => Ok(results),
+                    };
                 }
                 Some(Ok(other)) => return Err(unexpected("transaction", &other)),
                 Some(Err(code)) => return Err(Error::from_code(code, "transaction").at(&path)),
@@ -341,11 +338,7 @@ impl Transaction {
 
     fn results(&self, results: Vec<MultiResult>, skip: usize) -> Result<Vec<TransactionResult>, Error> {
         let namespace = &self.client.shared().namespace;
-        let failed = results.iter().enumerate().find_map(|(index, result)| match result {
-            MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
-            _ => None,
-        });
-        if let Some((index, code)) = failed {
+        if let Some((index, code)) = first_failed(&results) {
             return Err(self.refused(index, code));
         }
         let results = results.into_iter().skip(skip).map(|result| match result {
@@ -389,19 +382,12 @@ fn are_held(held: &[Arc<HoldState>], attempts: &Attempts<'_>) -> Result<(), Erro
     held.iter().try_for_each(|held| held.check()).map_err(|reason| attempts.error(ErrorKind::Lost(reason)))
 }
 
-/// The first operations of a guard's transaction check its nodes.
-fn still_there(
-    held: &[Arc<HoldState>],
-    results: &[MultiResult],
-    attempts: &Attempts<'_>,
-) -> Result<(), Error> {
-    for (held, result) in held.iter().zip(results) {
-        if *result == MultiResult::Failed(Code::NO_NODE) {
-            let reason = held.mark_lost(LostReason::NodeDeleted);
-            return Err(attempts.error(ErrorKind::Lost(reason)));
-        }
-    }
-    Ok(())
+/// The operation that was refused, and why.
+fn first_failed(results: &[MultiResult]) -> Option<(usize, Code)> {
+    results.iter().enumerate().find_map(|(index, result)| match result {
+        MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
+        _ => None,
+    })
 }
 
 /// A version as the wire holds it.

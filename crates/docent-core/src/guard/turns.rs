@@ -66,8 +66,15 @@ impl Unsettled {
         write
     }
 
+    /// Waits for the `write`, which may stay unsettled.
+    pub(crate) async fn during<T>(self, write: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let done = write.await;
+        self.settle(done.as_ref().err());
+        done
+    }
+
     /// It was answered, or failed with `error`.
-    pub(crate) fn settle(self, error: Option<&Error>) {
+    fn settle(self, error: Option<&Error>) {
         if error.is_none_or(|error| !error.may_have_applied()) {
             self.each(|turns| turns.unsettled.fetch_sub(1, Ordering::SeqCst));
         }
