@@ -3,14 +3,16 @@
 use super::until_in_line;
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Owner, Role};
-use docent::recipe::{ClaimRequest, ClaimResult, Line, claim_all};
+use docent::recipe::{ClaimRequest, ClaimResult, Hold, Line, Relay, TurnOver, claim_all};
 use docent::{CreateMode, ErrorKind, LostReason, RwLock};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::soon;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 both_backends! {
     async fn a_writer_that_steps_down_lets_the_readers_right_behind_it_in_and_keeps_its_fence(backend: Backend) {
@@ -334,6 +336,41 @@ both_backends! {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("must be in a line"), "{error}");
     }
+
+    /// The next turn would be exclusive, and the reader hold beside it.
+    async fn a_turn_does_not_step_down(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (writers, readers) = Line::sides(&client, "/lock", "test", "w-", "r-").unwrap();
+        let relay = Relay::new(soon(writers.acquire(None)).await.unwrap(), || {});
+        let next = Arc::new(Next::default());
+        let turn = relay.turn(Duration::ZERO, next.clone());
+        let refused = [soon(turn.beside(&readers)).await, soon(turn.downgrade(&readers)).await];
+        assert!(next.0.lock().unwrap().as_ref().is_some_and(Hold::is_held), "the next turn begins");
+        for refused in refused {
+            let error = refused.expect_err("a reader holds beside the next turn");
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains("/lock/") && error.to_string().contains("no turn"), "{error}");
+        }
+        assert_eq!(client.children("/lock").await.unwrap().names.len(), 1);
+    }
+}
+
+/// Turn that follows another.
+#[derive(Default)]
+struct Next(Mutex<Option<Hold>>);
+
+impl TurnOver for Next {
+    fn over(self: Arc<Self>, relay: &Relay) -> bool {
+        let mut next = self.0.lock().unwrap();
+        let begins = next.is_none();
+        if begins {
+            *next = Some(relay.turn(Duration::ZERO, self.clone()));
+        }
+        begins
+    }
+
+    fn given_up(self: Arc<Self>) {}
 }
 
 /// Polls again once something happened; true when it was done.
