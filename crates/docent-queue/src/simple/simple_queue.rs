@@ -1,4 +1,5 @@
 use super::Known;
+use super::known::Listing;
 use bytes::Bytes;
 use docent_core::recipe::{NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node};
@@ -136,7 +137,7 @@ impl SimpleQueue {
     pub fn peek(&self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
         let queue = self.clone();
         async move {
-            for name in queue.names().await? {
+            for name in queue.list().await?.names {
                 if let Some(node) = queue.read(&name).await? {
                     return Ok(Some(node.data));
                 }
@@ -154,7 +155,7 @@ impl SimpleQueue {
     /// This method is cancel safe.
     pub fn len(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<> {
         let queue = self.clone();
-        async move { Ok(queue.names().await?.len()) }
+        async move { Ok(queue.list().await?.names.len()) }
     }
 
     /// True when there is none.
@@ -173,9 +174,9 @@ impl SimpleQueue {
         format!("{}/{name}", self.path)
     }
 
-    pub(super) async fn names(&self) -> Result<Vec<String>, Error> {
-        present(self.client.children(&self.path).await)
-            .map(|folder| folder.map_or_else(Vec::new, |folder| in_order(folder.names)))
+    pub(super) async fn list(&self) -> Result<Listing, Error> {
+        let asked = self.known.taken();
+        Ok(Listing::new(present(self.client.children(&self.path).await)?, asked))
     }
 
     pub(super) async fn read(&self, name: &str) -> Result<Option<Node>, Error> {

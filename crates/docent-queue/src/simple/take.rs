@@ -1,5 +1,5 @@
 use super::SimpleQueue;
-use super::simple_queue::in_order;
+use super::known::Listing;
 use bytes::Bytes;
 use docent_core::{Error, ErrorKind};
 use futures_util::StreamExt;
@@ -15,7 +15,7 @@ impl SimpleQueue {
         if let Some(item) = self.take_known_unless_due().await? {
             return Ok(Some(item));
         }
-        self.known.fill(self.names().await?);
+        self.known.fill(self.list().await?);
         self.take_known(true).await
     }
 
@@ -24,6 +24,8 @@ impl SimpleQueue {
         if let Some(item) = self.take_known_unless_due().await? {
             return Ok(Some(item));
         }
+        // What the stream reads was asked for after what it emitted before.
+        let mut asked = self.known.taken();
         let mut folder = self.client.watch_children(&self.path)?;
         loop {
             let listed = tokio::select! {
@@ -34,10 +36,11 @@ impl SimpleQueue {
             };
             match listed {
                 Some(Some(listed)) => {
-                    self.known.fill(listed?.map_or_else(Vec::new, |folder| in_order(folder.names)));
+                    self.known.fill(Listing::new(listed?, asked));
+                    asked = self.known.taken();
                 }
                 // The stream ends with the client: this says so.
-                Some(None) => self.known.fill(self.names().await?),
+                Some(None) => self.known.fill(self.list().await?),
                 None => {}
             }
             if let Some(item) = self.take_known(true).await? {
