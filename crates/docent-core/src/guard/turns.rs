@@ -3,7 +3,7 @@
 use super::{HoldState, LostReason};
 use crate::error::Error;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The turn of a hold that is under way, and what keeps it from being passed on.
@@ -38,8 +38,11 @@ impl Turns {
         (self.on_loss)();
     }
 
-    /// True when no write of an earlier turn may still be applied.
+    /// True when no write of an earlier turn may still be applied; for one who has ended that turn.
     pub(crate) fn are_settled(&self) -> bool {
+        // The end of the turn is stored, then the count is read; a write is counted, then the end is read. With
+        // both fences one of the two sees the other.
+        fence(Ordering::SeqCst);
         self.unsettled.load(Ordering::SeqCst) == 0
     }
 }
@@ -63,6 +66,9 @@ impl Unsettled {
         let turns = held.iter().filter(|held| held.of_turns().is_some()).cloned();
         let write = Self(turns.collect());
         write.each(|turns| turns.unsettled.fetch_add(1, Ordering::SeqCst));
+        // The end of a turn is kept with release and acquire alone: without a fence its read may come before
+        // the count (`Turns::are_settled`).
+        fence(Ordering::SeqCst);
         write
     }
 
