@@ -410,6 +410,23 @@ both_backends! {
         until_empty(&client).await;
     }
 
+    async fn who_gives_up_the_draw_of_a_task_that_left_is_told_how_many_are_ahead(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let held = soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap();
+        let mutex = shared(&client, 9);
+        let first = waiters(&mutex, 1).await.remove(0);
+        until_waiting(&Mutex::new(&other, "/lock").unwrap(), 2).await;
+        let mut gives_up = Box::pin(mutex.acquire_timeout(Duration::from_secs(1)));
+        assert!(poll!(gives_up.as_mut()).is_pending());
+        first.abort();
+        let _ = first.await;
+        let Err(AcquireError::TimedOut(missed)) = soon(gives_up).await else { panic!("it is held") };
+        assert_eq!(missed.ahead(), Some(1));
+        drop(held);
+        until_empty(&client).await;
+    }
+
     async fn tasks_that_come_and_leave_at_any_moment_leave_nothing(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

@@ -39,6 +39,24 @@ impl Standing {
         AMBIENT.scope(self.clone(), future)
     }
 
+    /// Calls `begin` as one whose place this shows.
+    pub(crate) fn begin<T>(&self, begin: impl FnOnce() -> T) -> T {
+        AMBIENT.sync_scope(self.clone(), begin)
+    }
+
+    /// Shows the ticket that `other` shows, too.
+    pub(crate) fn share(&self, other: &Self) {
+        let (ticket, ahead) = {
+            let place = other.lock();
+            (place.ticket.clone(), place.ahead)
+        };
+        let mut place = self.lock();
+        // What the servers said of the same ticket since stays.
+        if place.ticket != ticket {
+            (place.ticket, place.ahead) = (ticket, ahead);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Place> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-type Draw = BoxFuture<'static, Result<Hold, AcquireError>>;
+type Acquiring = BoxFuture<'static, Result<Hold, AcquireError>>;
+
+/// Draw of a ticket, by one task after the other.
+struct Draw {
+    acquiring: Acquiring,
+    /// Shows its ticket to each of them.
+    standing: Standing,
+}
 
 /// Tasks of one process that share tickets for one mutex (decision 19). Source: "Lock Cohorting" by Dice,
 /// Marathe and Shavit, with the process for a cohort, and the line at the servers for the lock between them.
@@ -38,26 +45,30 @@ impl Cohort {
     }
 
     /// Waits for a turn. Its place among the tasks is that of the first poll.
-    pub(crate) fn wait(self: &Arc<Self>, line: Line) -> Draw {
+    pub(crate) fn wait(self: &Arc<Self>, line: Line) -> Acquiring {
         let (cohort, standing, span) = (Arc::clone(self), Standing::current(), line.acquire_span());
         async move {
-            if let Some(standing) = standing {
+            if let Some(standing) = &standing {
                 standing.entered(&line);
             }
-            let id = cohort.lock().arrive(Instant::now());
-            Waiting { cohort, line, id, tries: false, done: false }.await
+            let since = Instant::now();
+            let id = cohort.lock().arrive(since);
+            Waiting { cohort, line, id, since, standing, tries: false, done: false }.await
         }
         .instrument(span)
         .boxed()
     }
 
     /// Has a turn if no other task is here, and nobody else holds the lock.
-    pub(crate) fn attempt(self: &Arc<Self>, line: Line) -> Draw {
+    pub(crate) fn attempt(self: &Arc<Self>, line: Line) -> Acquiring {
         let cohort = Arc::clone(self);
         async move {
-            let first = cohort.lock().arrive_first(Instant::now());
+            let since = Instant::now();
+            let first = cohort.lock().arrive_first(since);
             match first {
-                Some(id) => Waiting { cohort, line, id, tries: true, done: false }.await,
+                Some(id) => {
+                    Waiting { cohort, line, id, since, standing: None, tries: true, done: false }.await
+                }
                 None => {
                     let ahead = Some(cohort.lock().len());
                     let missed = NotAcquired { ahead, ..NotAcquired::at(line.path()) };
@@ -144,6 +155,10 @@ struct Waiting {
     cohort: Arc<Cohort>,
     line: Line,
     id: u64,
+    /// Time at which it came.
+    since: Instant,
+    /// Shows the ticket that it draws, if somebody looks.
+    standing: Option<Standing>,
     /// True when it waits for nobody.
     tries: bool,
     /// Set once it is in the line no more.
@@ -152,7 +167,9 @@ struct Waiting {
 
 impl Waiting {
     fn draw(&self) -> Draw {
-        if self.tries { try_line(self.line.clone()) } else { wait(self.line.clone()) }
+        let (line, standing) = (self.line.clone(), Standing::default());
+        let acquiring = standing.begin(|| if self.tries { try_line(line) } else { wait(line) });
+        Draw { acquiring, standing }
     }
 }
 
@@ -171,16 +188,17 @@ impl Future for Waiting {
                 // It was lost before it was taken, as a ticket may be.
                 Step::Turn(lost) => {
                     drop(lost);
-                    let id = self.cohort.lock().arrive(Instant::now());
-                    self.id = id;
+                    self.cohort.lock().wait_on(self.id, self.since);
                 }
                 Step::Draw => break self.draw(),
                 Step::Poll(draw) => break draw,
                 Step::Wait => return Poll::Pending,
             }
         };
-        match draw.as_mut().poll(cx) {
+        match draw.acquiring.as_mut().poll(cx) {
             Poll::Pending => {
+                // It may be a draw that another task began.
+                self.standing.iter().for_each(|standing| standing.share(&draw.standing));
                 self.cohort.lock().put_back(draw);
                 Poll::Pending
             }

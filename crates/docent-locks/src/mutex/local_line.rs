@@ -9,6 +9,7 @@ use tokio::time::Instant;
 ///
 /// The first task that has no turn yet is the front: it alone draws a ticket, and the next one goes on with
 /// its draw if it leaves. A turn that a task was given and has not taken is passed on when the task leaves.
+/// One whose turn was lost before it took it waits on in its place, behind the task that draws by then.
 pub(super) struct LocalLine<R, T, D> {
     waiters: BTreeMap<u64, Waiter<T>>,
     arrivals: u64,
@@ -24,8 +25,9 @@ struct Waiter<T> {
 enum Stage<R, D> {
     /// There is no ticket, or it was given up.
     Free,
-    /// The front draws a ticket. Its draw is not here while it is polled.
-    Drawing { draw: Option<D>, tries: bool },
+    /// The task `by`, which is the front until it leaves, draws a ticket. Its draw is not here while it is
+    /// polled.
+    Drawing { by: u64, draw: Option<D>, tries: bool },
     /// A turn is over, and the next one not yet given.
     Passing(Held<R>),
     /// A task has a turn, or was given one.
@@ -83,8 +85,13 @@ impl<R, T, D> LocalLine<R, T, D> {
     pub(super) fn arrive(&mut self, now: Instant) -> u64 {
         let id = self.arrivals;
         self.arrivals += 1;
-        self.waiters.insert(id, Waiter { since: now, waker: None, given: None });
+        self.wait_on(id, now);
         id
+    }
+
+    /// The task `id`, which came at `since`, waits again: its turn was lost before it took it.
+    pub(super) fn wait_on(&mut self, id: u64, since: Instant) {
+        self.waiters.insert(id, Waiter { since, waker: None, given: None });
     }
 
     /// As [`arrive`](Self::arrive), if nobody is here.
@@ -98,6 +105,14 @@ impl<R, T, D> LocalLine<R, T, D> {
     }
 
     fn front(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Drawing { by, .. } => Some(by),
+            _ => self.first(),
+        }
+    }
+
+    /// The first task that has no turn yet.
+    fn first(&self) -> Option<u64> {
         self.waiters.iter().find(|(_, waiter)| waiter.given.is_none()).map(|(id, _)| *id)
     }
 
@@ -120,7 +135,7 @@ impl<R, T, D> LocalLine<R, T, D> {
         }
         match &mut self.stage {
             Stage::Free if is_front => {
-                self.stage = Stage::Drawing { draw: None, tries };
+                self.stage = Stage::Drawing { by: id, draw: None, tries };
                 Step::Draw
             }
             Stage::Drawing { draw, .. } if is_front => draw.take().map_or(Step::Wait, Step::Poll),
@@ -155,12 +170,15 @@ impl<R, T, D> LocalLine<R, T, D> {
         if !was_front {
             return Left { turn, draw: None, next: None };
         }
-        let mut draw = None;
-        if let Stage::Drawing { draw: ours, tries } = &mut self.stage {
-            // A draw that is not here panicked. One that only tries is of no use to those who wait.
-            if ours.is_none() || *tries || self.waiters.values().all(|waiter| waiter.given.is_some()) {
-                draw = ours.take();
-                self.stage = Stage::Free;
+        let (mut draw, next) = (None, self.first());
+        if let Stage::Drawing { by, draw: ours, tries } = &mut self.stage {
+            match next {
+                Some(next) if ours.is_some() && !*tries => *by = next,
+                // A draw that is not here panicked. One that only tries is of no use to those who wait.
+                _ => {
+                    draw = ours.take();
+                    self.stage = Stage::Free;
+                }
             }
         }
         Left { turn, draw, next: self.next() }

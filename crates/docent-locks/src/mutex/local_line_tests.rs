@@ -2,6 +2,7 @@
 //! in thousands of orders.
 
 use super::local_line::{Left, LocalLine, Over, Step};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
@@ -59,6 +60,11 @@ struct World {
     drawing: Option<Waker>,
     draws: u32,
     last_turn: Option<u64>,
+    /// Tasks that wait again after a turn that was lost, each with the number of later ones that came before
+    /// it since.
+    overtaken: BTreeMap<u64, u32>,
+    /// Tasks that were given a turn, and have not taken it.
+    given: BTreeSet<u64>,
 }
 
 impl World {
@@ -76,6 +82,8 @@ impl World {
             drawing: None,
             draws: 0,
             last_turn: None,
+            overtaken: BTreeMap::new(),
+            given: BTreeSet::new(),
         }
     }
 
@@ -142,6 +150,7 @@ impl World {
             2 => {
                 self.draws -= 1;
                 self.tasks[task] = Task::Idle;
+                self.overtaken.remove(&id);
                 self.line.failed(id).into_iter().for_each(Waker::wake);
             }
             _ => {
@@ -157,10 +166,23 @@ impl World {
     fn begin(&mut self, task: usize, id: u64, turn: Turn) {
         let same = |other: &Task| matches!(other, Task::Has(other) if *other == turn);
         assert!(!self.tasks.iter().any(same), "two have a turn with one ticket");
-        // A turn that was lost before it was taken may be taken late.
-        if self.held == Some(turn.0) {
-            assert!(self.last_turn.is_none_or(|last| last < id), "first come, first served");
-            self.last_turn = Some(id);
+        self.given.remove(&id);
+        if self.held != Some(turn.0) {
+            // It was lost before it was taken.
+            self.over(&turn);
+            self.line.wait_on(id, self.now);
+            self.overtaken.insert(id, 0);
+            return self.poll(task);
+        }
+        let has_waited_again = self.overtaken.remove(&id).is_some();
+        let is_in_order = has_waited_again || self.last_turn.is_none_or(|last| last < id);
+        assert!(is_in_order, "first come, first served");
+        self.last_turn = self.last_turn.max(Some(id));
+        // Who was given a turn that is lost by now waits for no other before it knows.
+        let waits = |(waiting, _): &(&u64, &mut u32)| !self.given.contains(waiting);
+        for (_, times) in self.overtaken.range_mut(..id).filter(waits) {
+            *times += 1;
+            assert_eq!(*times, 1, "more than the one that drew came first");
         }
         self.tasks[task] = Task::Has(turn);
     }
@@ -168,6 +190,8 @@ impl World {
     fn leave(&mut self, task: usize) {
         let Task::Waits(id, _) = std::mem::replace(&mut self.tasks[task], Task::Idle) else { return };
         let Left { turn, draw, next } = self.line.leave(id);
+        self.overtaken.remove(&id);
+        self.given.remove(&id);
         self.draws -= u32::from(draw.is_some());
         next.into_iter().for_each(Waker::wake);
         turn.into_iter().for_each(|turn| self.over(&turn));
@@ -190,8 +214,14 @@ impl World {
                     let leaving: Vec<_> = (0..TASKS).filter(waiting).take(tasks).collect();
                     leaving.into_iter().for_each(|task| self.leave(task));
                 }
+                let waits = self.tasks.iter().filter_map(|task| match task {
+                    Task::Waits(id, _) => Some(*id).filter(|id| !self.given.contains(id)),
+                    _ => None,
+                });
+                let front = waits.min();
                 match self.line.pass(Turn(turn.0)) {
                     Ok(next) => {
+                        self.given.extend(front);
                         self.passed += 1;
                         assert!(self.passed <= LIMIT, "passed on too often");
                         next.into_iter().for_each(Waker::wake);
@@ -281,4 +311,32 @@ fn after_its_time_a_ticket_is_given_up() {
     let later = now + Duration::from_secs(1);
     assert!(matches!(line.over(|ticket| *ticket == 7, 9, later), Over::GiveUp(7)));
     assert!(line.next().is_some(), "the other one draws");
+}
+
+#[test]
+fn a_task_whose_turn_was_lost_before_it_took_it_waits_behind_the_one_that_draws_alone() {
+    let now = Instant::now();
+    let mut line = LocalLine::<u32, Turn, Draw>::default();
+    let waker = Waker::noop();
+    let [first, late, draws, other] = [(); 4].map(|()| line.arrive(now));
+    for id in [first, late, draws, other] {
+        line.poll(id, false, waker);
+    }
+    line.drawn(first, 7, now + Duration::from_secs(1));
+    assert!(matches!(line.over(|ticket| *ticket == 7, 9, now), Over::Pass(_)));
+    assert!(line.pass(Turn(7)).is_ok());
+    assert!(line.lost(|ticket| *ticket == 7).is_some());
+    assert!(matches!(line.poll(draws, false, waker), Step::Draw));
+    assert!(matches!(line.poll(late, false, waker), Step::Turn(Turn(7))));
+    line.wait_on(late, now);
+    // The draw is polled at this moment: nobody else is to wait for it.
+    assert!(matches!(line.poll(late, false, waker), Step::Wait));
+    line.put_back(Draw);
+    assert!(matches!(line.poll(late, false, waker), Step::Wait));
+    assert!(matches!(line.poll(draws, false, waker), Step::Poll(Draw)));
+    line.drawn(draws, 8, now + Duration::from_secs(1));
+    assert!(matches!(line.over(|ticket| *ticket == 8, 9, now), Over::Pass(_)));
+    assert!(line.pass(Turn(8)).is_ok());
+    assert!(matches!(line.poll(other, false, waker), Step::Wait));
+    assert!(matches!(line.poll(late, false, waker), Step::Turn(Turn(8))));
 }
