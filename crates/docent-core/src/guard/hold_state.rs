@@ -90,25 +90,10 @@ impl HoldState {
     /// State of the guard that has `node` beside this one's: with the same fence and lease, and lost for
     /// itself. It may outlive this one.
     pub(crate) fn beside(&self, node: Arc<OwnedNode>, beginning: Beginning) -> Self {
-        let alive = self.generation.held.alive.token();
-        Self {
-            generation: Arc::clone(&self.generation),
-            node,
-            fence: self.fence,
-            recipe: self.recipe,
-            since: self.generation.clock.now(),
-            beginning,
-            own: Mutex::default(),
-            mark: self.mark,
-            end: OnceLock::new(),
-            token: CancellationToken::new(),
-            revoked: CancellationToken::new(),
-            sets: Mutex::default(),
-            gauge: OnceLock::new(),
-            ticket: None,
-            turns: OnceLock::new(),
-            _alive: alive,
-        }
+        let generation = Arc::clone(&self.generation);
+        let mut beside = Self::new(generation, node, self.recipe, self.mark, beginning, None);
+        beside.fence = self.fence;
+        beside
     }
 
     /// State of a turn of this hold: of a guard that has this one's node, fence and lease until it is over.
