@@ -1,3 +1,4 @@
+use super::reads::{Reads, Unread};
 use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, OwnedNode};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
@@ -5,12 +6,12 @@ use crate::guard::{Beginning, Role, SessionGeneration, UnderWay};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
-use crate::session::{Cause, Lane, Pending, lookup};
+use crate::session::{Cause, Lane};
 use crate::setup::Stage;
 use crate::telemetry;
 use crate::time::Timestamp;
 use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp, Request, Response};
+use docent_proto::{Code, Create, CreateMode, MultiOp};
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
@@ -43,13 +44,19 @@ pub enum ClaimResult {
 }
 
 /// Claim to make, with full paths.
-struct Wanted {
+pub(super) struct Wanted {
     claim: String,
-    node: String,
+    pub(super) node: String,
     counter: Option<String>,
 }
 
 impl Wanted {
+    /// A claim that is not counted of the node at a full path.
+    #[cfg(test)]
+    pub(super) fn of(node: &str) -> Self {
+        Self { claim: format!("{node}/claim"), node: node.to_owned(), counter: None }
+    }
+
     fn new(client: &Client, request: &ClaimRequest, operation: &'static str) -> Result<Self, Error> {
         let full = |path: &String| client.shared().namespace.full(operation, path);
         Ok(Self {
@@ -197,8 +204,7 @@ pub async fn claim_all(
         refuse_short_lease(client, &generation, &attempts)?;
         let mut intent = Intent::submit(client, marker, &generation, &full);
         let losses = intent.losses;
-        let reads: Vec<_> =
-            full.iter().map(|wanted| generation.session.submit(read(&wanted.node), Lane::Call)).collect();
+        let reads = Reads::submit(client.shared(), &generation, &full);
         let ended = tokio::select! {
             biased;
             ended = created(&mut intent, &mut attempts, &generation) => ended?,
@@ -213,13 +219,7 @@ pub async fn claim_all(
                 }
                 let held = hold(client, intent, wanted, czxid, recipe);
                 drop(under_way);
-                let read = read_all(
-                    &generation,
-                    full.iter().map(|wanted| wanted.node.as_str()),
-                    reads,
-                    attempts.deadline,
-                )
-                .await;
+                let read = reads.all(attempts.deadline).await;
                 match (held, read) {
                     (Some(held), Ok(read)) => {
                         return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
@@ -353,74 +353,5 @@ fn hold(
 fn give_back(node: Arc<OwnedNode>) {
     if node.leave() {
         drop(Deletion::new(node));
-    }
-}
-
-fn read(path: &str) -> Request {
-    Request::GetData { path: path.to_owned(), watch: false }
-}
-
-#[derive(Debug)]
-enum Unread {
-    Refused(Code),
-    Cause(Cause),
-}
-
-/// The nodes; a read without a reply, or with one that a server is too busy for it, is repeated in the same
-/// session after a `sync`.
-async fn read_all(
-    generation: &SessionGeneration,
-    paths: impl Iterator<Item = &str>,
-    reads: Vec<Pending>,
-    deadline: Instant,
-) -> Result<Vec<Option<Node>>, Unread> {
-    let mut nodes = Vec::with_capacity(reads.len());
-    for (path, mut read) in paths.zip(reads) {
-        let found = match read.by(deadline).await.answer() {
-            Ok(reply) => match reply.result {
-                Ok(Response::Data { data, stat }) => Some((data, stat)),
-                Ok(_) | Err(Code::NO_NODE) => None,
-                Err(code) => return Err(Unread::Refused(code)),
-            },
-            // Also where a server was too busy: claims that are made once more would be counted once more.
-            Err(Cause::LinkLost | Cause::QueueFull) => {
-                let again = tokio::time::timeout_at(deadline, lookup::read(generation, path)).await;
-                again.map_err(|_| Unread::Cause(Cause::Deadline))?.map_err(Unread::Cause)?
-            }
-            Err(cause) => return Err(Unread::Cause(cause)),
-        };
-        nodes.push(found.map(|(data, stat)| Node { data: data.unwrap_or_default(), stat: stat.into() }));
-    }
-    Ok(nodes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::session::{Outcome, Reply, SessionEnd};
-    use crate::time::deadline;
-    use std::time::Duration;
-
-    /// Result of a read that was answered with `code`.
-    async fn unread(code: Code) -> Unread {
-        let client = Client::builder("127.0.0.1:1").build().unwrap();
-        let read = Pending::ready(Outcome::Reply(Reply {
-            result: Err(code),
-            zxid: 1,
-            watch: None,
-            watches: Vec::new(),
-        }));
-        let generation = client.shared().generation();
-        let until = deadline(Duration::from_millis(50));
-        read_all(&generation, ["/item"].into_iter(), vec![read], until).await.unwrap_err()
-    }
-
-    #[tokio::test]
-    async fn a_server_that_is_too_busy_to_read_is_asked_again_and_does_not_refuse_the_claims() {
-        // There is no server that would answer.
-        assert!(matches!(unread(Code::THROTTLED).await, Unread::Cause(Cause::Deadline)));
-        let expired = unread(Code::SESSION_EXPIRED).await;
-        assert!(matches!(expired, Unread::Cause(Cause::Ended(SessionEnd::Expired))));
-        assert!(matches!(unread(Code::NO_AUTH).await, Unread::Refused(Code::NO_AUTH)));
     }
 }

@@ -3,5 +3,6 @@
 //! same node (decision 8).
 
 mod claim_all;
+mod reads;
 
 pub use claim_all::{ClaimRequest, ClaimResult, claim_all};

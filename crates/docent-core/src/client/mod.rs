@@ -2,6 +2,7 @@
 
 mod aftermath;
 mod builder;
+mod children_of_all;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod client;
 mod clock_check;
@@ -28,6 +29,7 @@ mod transaction;
 mod view_lag;
 
 pub use builder::ClientBuilder;
+pub use children_of_all::children_of_all;
 pub use client::Client;
 pub use clock_check::ClockCheck;
 pub use delete_all_error::DeleteAllError;

@@ -59,8 +59,8 @@ impl Asked {
     }
 }
 
-/// Number of children that fit into a reply for certain, each as large as the servers take it.
-pub(super) fn most_in_a_reply(shared: &Shared) -> usize {
+/// Number of nodes that fit into a reply for certain, each as large as the servers take it.
+pub(crate) fn most_in_a_reply(shared: &Shared) -> usize {
     const HEADER_AND_STAT: usize = 256;
     (shared.config.max_reply / (shared.config.max_request + HEADER_AND_STAT)).clamp(1, BATCH)
 }

@@ -1,0 +1,164 @@
+use super::claim_all::Wanted;
+use crate::cache::most_in_a_reply;
+use crate::guard::SessionGeneration;
+use crate::node::Node;
+use crate::operation::Shared;
+use crate::session::{Cause, Lane, Pending, lookup};
+use bytes::Bytes;
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
+use std::sync::atomic::Ordering;
+use tokio::time::{Instant, timeout_at};
+
+/// Reads of the nodes that claims are of, on their way: several in one request, where servers know that.
+pub(super) struct Reads<'a> {
+    shared: &'a Shared,
+    generation: &'a SessionGeneration,
+    /// The nodes of each request.
+    asked: Vec<(&'a [Wanted], Pending)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Unread {
+    Refused(Code),
+    Cause(Cause),
+}
+
+/// What a node was read as; `None` when there is none.
+type Found = Option<(Option<Bytes>, Stat)>;
+
+impl<'a> Reads<'a> {
+    /// Submits the reads: they have their place in the order of calls when this returns.
+    pub(super) fn submit(
+        shared: &'a Shared,
+        generation: &'a SessionGeneration,
+        wanted: &'a [Wanted],
+    ) -> Self {
+        let most = if shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { most_in_a_reply(shared) };
+        let ask = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
+        Self { shared, generation, asked: wanted.chunks(most).map(ask).collect() }
+    }
+
+    /// The nodes; a read without a reply, or with one that a server is too busy for it, is repeated in the
+    /// same session after a `sync`.
+    pub(super) async fn all(self, deadline: Instant) -> Result<Vec<Option<Node>>, Unread> {
+        let Self { shared, generation, asked } = self;
+        let mut all = Vec::new();
+        for (nodes, mut read) in asked {
+            let found = match read.by(deadline).await.answer() {
+                Ok(reply) => match reply.result {
+                    Err(Code::UNIMPLEMENTED) if nodes.len() > 1 => {
+                        shared.no_multi_read.store(true, Ordering::Relaxed);
+                        again(generation, nodes, deadline).await?
+                    }
+                    result => found(nodes.len(), result).map_err(Unread::Refused)?,
+                },
+                // Also where a server was too busy: claims that are made once more would be counted once more.
+                Err(Cause::LinkLost | Cause::QueueFull) => again(generation, nodes, deadline).await?,
+                Err(Cause::TooLarge { .. }) if nodes.len() > 1 => again(generation, nodes, deadline).await?,
+                Err(cause) => return Err(Unread::Cause(cause)),
+            };
+            let node = |(data, stat): (Option<Bytes>, Stat)| {
+                let data = data.unwrap_or_default();
+                // A copy: a part of a reply would keep all of it in memory.
+                let data = if nodes.len() > 1 { Bytes::copy_from_slice(&data) } else { data };
+                Node { data, stat: stat.into() }
+            };
+            all.extend(found.into_iter().map(|found| found.map(node)));
+        }
+        Ok(all)
+    }
+}
+
+fn request(nodes: &[Wanted]) -> Request {
+    match nodes {
+        [one] => Request::GetData { path: one.node.clone(), watch: false },
+        nodes => {
+            Request::MultiRead(nodes.iter().map(|one| MultiOp::GetData { path: one.node.clone() }).collect())
+        }
+    }
+}
+
+/// The nodes of an answer to a request for so many.
+fn found(count: usize, result: Result<Response, Code>) -> Result<Vec<Found>, Code> {
+    match result {
+        Ok(Response::Data { data, stat }) if count == 1 => Ok(vec![Some((data, stat))]),
+        Err(Code::NO_NODE) if count == 1 => Ok(vec![None]),
+        Ok(Response::Multi(results)) if results.len() == count => {
+            let one = |result| match result {
+                MultiResult::Data { data, stat } => Ok(Some((data, *stat))),
+                MultiResult::Failed(Code::NO_NODE) => Ok(None),
+                MultiResult::Failed(code) => Err(code),
+                _ => Err(Code::MARSHALLING_ERROR),
+            };
+            results.into_iter().map(one).collect()
+        }
+        Ok(_) => Err(Code::MARSHALLING_ERROR),
+        Err(code) => Err(code),
+    }
+}
+
+/// Reads nodes one by one.
+async fn again(
+    generation: &SessionGeneration,
+    nodes: &[Wanted],
+    deadline: Instant,
+) -> Result<Vec<Found>, Unread> {
+    let mut found = Vec::with_capacity(nodes.len());
+    for one in nodes {
+        let read = timeout_at(deadline, lookup::read(generation, &one.node)).await;
+        found.push(read.map_err(|_| Unread::Cause(Cause::Deadline))?.map_err(Unread::Cause)?);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+    use crate::session::{Outcome, Reply, SessionEnd};
+    use crate::time::deadline;
+    use std::time::Duration;
+
+    /// Result of reads of so many nodes in one request that was answered with `result`.
+    async fn read(count: usize, result: Result<Response, Code>) -> Result<Vec<Option<Node>>, Unread> {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let wanted: Vec<_> = (0..count).map(|_| Wanted::of("/item")).collect();
+        let is_unknown = result == Err(Code::UNIMPLEMENTED);
+        let reply = Reply { result, zxid: 1, watch: None, watches: Vec::new() };
+        let generation = client.shared().generation();
+        let asked = vec![(&wanted[..], Pending::ready(Outcome::Reply(reply)))];
+        let reads = Reads { shared: client.shared(), generation: &generation, asked };
+        let read = reads.all(deadline(Duration::from_millis(50))).await;
+        assert_eq!(client.shared().no_multi_read.load(Ordering::Relaxed), is_unknown);
+        read
+    }
+
+    async fn unread(code: Code) -> Unread {
+        read(1, Err(code)).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_too_busy_to_read_is_asked_again_and_does_not_refuse_the_claims() {
+        // There is no server that would answer.
+        assert!(matches!(unread(Code::THROTTLED).await, Unread::Cause(Cause::Deadline)));
+        let expired = unread(Code::SESSION_EXPIRED).await;
+        assert!(matches!(expired, Unread::Cause(Cause::Ended(SessionEnd::Expired))));
+        assert!(matches!(unread(Code::NO_AUTH).await, Unread::Refused(Code::NO_AUTH)));
+    }
+
+    #[tokio::test]
+    async fn several_nodes_are_read_in_one_request_where_servers_know_that() {
+        let data = MultiResult::Data { data: Some(Bytes::from_static(b"item")), stat: Box::default() };
+        let gone = MultiResult::Failed(Code::NO_NODE);
+        let nodes = read(2, Ok(Response::Multi(vec![data, gone]))).await.unwrap();
+        assert_eq!(
+            nodes.iter().map(|node| node.as_ref().map(|node| &node.data[..])).collect::<Vec<_>>(),
+            [Some(&b"item"[..]), None]
+        );
+        let refused = read(1, Ok(Response::Multi(vec![MultiResult::Failed(Code::NO_AUTH)]))).await;
+        assert!(matches!(refused, Err(Unread::Refused(Code::NO_AUTH))));
+        // They are read one by one instead, by a server that is not there.
+        let unknown = read(2, Err(Code::UNIMPLEMENTED)).await;
+        assert!(matches!(unknown, Err(Unread::Cause(Cause::Deadline))));
+    }
+}
