@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -26,6 +26,18 @@ type Endings = FuturesUnordered<BoxFuture<'static, ()>>;
 pub(crate) fn start(store: &Arc<Store>) {
     if store.desk.start() {
         spawn(&store.client, Claimer::new(Arc::clone(store)).run());
+    }
+}
+
+/// Lists the items beside an acknowledgement, where the call after it will want a listing: it need not wait
+/// for it then.
+pub(crate) fn look_ahead(store: &Arc<Store>) {
+    let backlog = store.backlog.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_wanted = backlog.is_wanted_ahead(Instant::now());
+    drop(backlog);
+    if is_wanted && store.desk.start() {
+        let claimer = Claimer { looks_ahead: true, ..Claimer::new(Arc::clone(store)) };
+        spawn(&store.client, claimer.run());
     }
 }
 
@@ -53,6 +65,8 @@ struct Claimer {
     idle: Option<Idle>,
     /// True when something may be free that was not at the last attempt.
     sign: bool,
+    /// True when it begins with a listing for the next call.
+    looks_ahead: bool,
     running: Running,
 }
 
@@ -75,11 +89,19 @@ impl Claimer {
             store,
             idle: None,
             sign: false,
+            looks_ahead: false,
         }
     }
 
     async fn run(mut self) {
         let mut endings = Endings::new();
+        if self.looks_ahead
+            && !self.is_stopping()
+            && let Err(error) = self.free.list_ahead().await
+        {
+            // The next call is told, if it lasts.
+            tracing::debug!(path = %self.store.path, %error, "items could not be listed ahead");
+        }
         loop {
             if self.is_stopping() {
                 self.store.desk.stop(&Error::closed("take", &self.store.path));

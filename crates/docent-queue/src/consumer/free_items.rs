@@ -15,32 +15,30 @@ const LOOK_AFTER: usize = 3;
 pub(super) struct FreeItems {
     store: Arc<Store>,
     backlog: Backlog,
-    /// True while the backlog is left to the next run of the task.
-    is_left: bool,
 }
 
 impl FreeItems {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        let mut free = Self { store, backlog: Backlog::default(), is_left: true };
+        let mut free = Self { store, backlog: Backlog::default() };
         free.go_on();
+        if !free.backlog.is_kept(Instant::now()) {
+            free.backlog.clear();
+        }
         free
     }
 
-    /// Leaves a long backlog to the next run of the task: a listing for each item would cost much. The next
-    /// run lists a short one anew, so that fewer claims are in vain. Called before the task ends at the desk:
-    /// from then on the next run may begin.
+    /// Leaves the backlog to the next run of the task: a listing for each item would cost much. The next run
+    /// lists a short one anew where others take items, too, so that fewer claims are in vain and what they
+    /// give back is seen. Called before the task ends at the desk: from then on the next run may begin.
     pub(super) fn leave(&mut self) {
-        self.is_left = self.backlog.is_long();
-        let left = if self.is_left { std::mem::take(&mut self.backlog) } else { Backlog::default() };
+        let left = std::mem::take(&mut self.backlog);
         *self.kept() = left;
     }
 
-    /// Goes on with the backlog that was [left](Self::leave) last, or with the own one, where that was not.
+    /// Takes the backlog back that was [left](Self::leave), where the task has not ended.
     pub(super) fn go_on(&mut self) {
-        if std::mem::take(&mut self.is_left) {
-            let kept = std::mem::take(&mut *self.kept());
-            self.backlog = kept;
-        }
+        let kept = std::mem::take(&mut *self.kept());
+        self.backlog = kept;
     }
 
     fn kept(&self) -> MutexGuard<'_, Backlog> {
@@ -75,7 +73,10 @@ impl FreeItems {
         let (mut listed, mut in_vain) = (known || is_old, 0);
         if is_old {
             self.list().await?;
-        } else if !known && self.backlog.is_contended(Instant::now()) {
+        } else if !self.backlog.take_ahead(Instant::now())
+            && !known
+            && self.backlog.is_contended(Instant::now())
+        {
             listed = self.look().await?;
         }
         loop {
@@ -130,6 +131,13 @@ impl FreeItems {
         }
     }
 
+    /// Lists the items for the next claim, if it will want that.
+    pub(super) async fn list_ahead(&mut self) -> Result<(), Error> {
+        self.list().await?;
+        self.backlog.listed_ahead();
+        Ok(())
+    }
+
     fn note_unreadable(&self, error: &Error) {
         if error.kind() == ErrorKind::NoAuth {
             self.store.unreadable.store(true, Ordering::Relaxed);
@@ -170,10 +178,10 @@ impl FreeItems {
 
     /// Takes a listing.
     pub(super) fn fill(&mut self, Listing { folder, items, claimed }: Listing) {
-        let aside = &self.store.aside;
+        let Store { aside, own, .. } = &*self.store;
         aside.keep_only(folder, &items);
         self.store.tell_depth(items.len());
-        self.backlog.fill(items, &claimed, aside);
+        self.backlog.fill(items, &claimed, own, aside);
     }
 }
 
@@ -192,5 +200,6 @@ fn claimed_item(
     let node = node?;
     tracing::debug!(path = %store.path, item = %name, fence = %hold.fence(), "item claimed");
     store.tell_head(node.stat.created);
-    Some(ClaimedItem { hold, name, node, counted, counted_since: 0 })
+    let own = Some(store.own.note(&name));
+    Some(ClaimedItem { hold, name, node, counted, counted_since: 0, own })
 }

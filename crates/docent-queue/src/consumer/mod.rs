@@ -9,7 +9,7 @@ pub(crate) mod ordered;
 mod request;
 mod wakeups;
 
-pub(crate) use claimer::{is_passing, leave, start};
+pub(crate) use claimer::{is_passing, leave, look_ahead, start};
 pub(crate) use endings::{LETTER, bury};
 pub(crate) use idle::IDLE;
 pub(crate) use request::{LATE, Request};

@@ -67,7 +67,7 @@ fn first_items(store: &Store, listing: &Listing) -> Backlog {
     let mut backlog = Backlog::default();
     let names: Vec<_> = listing.items.clone();
     store.aside.keep_only(listing.folder, &names);
-    backlog.fill(names, &HashSet::new(), &store.aside);
+    backlog.fill(names, &HashSet::new(), &store.own, &store.aside);
     backlog
 }
 
@@ -110,10 +110,24 @@ async fn count_first(
             };
             match count(&hold, &path, &node, counted(store, &node)).await {
                 Ok(Some(node)) => {
-                    return Ok(Some(ClaimedItem { hold, name, node, counted: true, counted_since: 0 }));
+                    return Ok(Some(ClaimedItem {
+                        hold,
+                        name,
+                        node,
+                        counted: true,
+                        counted_since: 0,
+                        own: None,
+                    }));
                 }
                 Ok(None) => {
-                    return Ok(Some(ClaimedItem { hold, name, node, counted: false, counted_since: 0 }));
+                    return Ok(Some(ClaimedItem {
+                        hold,
+                        name,
+                        node,
+                        counted: false,
+                        counted_since: 0,
+                        own: None,
+                    }));
                 }
                 Err(error) if error.kind() == ErrorKind::NoNode => break,
                 Err(error) if error.kind() == ErrorKind::BadVersion => {}

@@ -92,10 +92,10 @@ impl<T: 'static> Queue<T> {
     }
 
     async fn peek_first(&self) -> Result<Option<T>, PeekError> {
-        let Store { client, paths, aside, items, .. } = &*self.store;
+        let Store { client, paths, own, aside, items, .. } = &*self.store;
         let listing = items.list().await?;
         let mut backlog = Backlog::default();
-        backlog.fill(listing.items, &listing.claimed, aside);
+        backlog.fill(listing.items, &listing.claimed, own, aside);
         for name in backlog.first(usize::MAX) {
             match client.get(&paths.item(&name)).await {
                 Ok(node) => {
@@ -145,9 +145,12 @@ impl<T: 'static> Queue<T> {
                 return Ok(false);
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
-            let claimed = ClaimedItem { hold, name: name.clone(), node, counted: false, counted_since: 0 };
+            let own = Some(queue.store.own.note(&name));
+            let name_of = name.clone();
+            let claimed = ClaimedItem { hold, name: name_of, node, counted: false, counted_since: 0, own };
             let deliveries = claimed.deliveries(paths);
             items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
+            queue.store.desk.look_again();
             Ok(true)
         }
     }
@@ -202,6 +205,8 @@ impl<T: 'static> Queue<T> {
             let Store { client, paths, items, idle, lock, .. } = &*queue.store;
             client.ensure_absent(&paths.items).await?;
             items.numbers_begin_anew();
+            // Names of items are used again.
+            queue.store.desk.look_again();
             for line in [Some(idle), lock.as_ref()].into_iter().flatten() {
                 rotate(line, &paths.items).await?;
             }

@@ -1,8 +1,8 @@
 use super::{PutOptions, Queue};
-use crate::consumer::bury;
+use crate::consumer::{bury, look_ahead};
 use crate::error::AckError;
 use crate::layout::{DeadReason, Head};
-use crate::store::{ClaimedItem, Store};
+use crate::store::{ClaimedItem, OwnClaim, Store};
 use crate::telemetry::delivery_span;
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Node, Transaction, planted};
@@ -50,6 +50,7 @@ struct GivenBack {
     ended: bool,
     /// Span of the delivery, which ends with this.
     span: Span,
+    _own: Option<OwnClaim>,
 }
 
 impl GivenBack {
@@ -88,6 +89,7 @@ impl HeldItem {
             std::mem::forget(self.hold);
             return Ok(end.map(drop)?);
         }
+        look_ahead(&self.store.store);
         self.hold.end_with("ack", &[path], transaction).await?;
         self.store.note("acknowledged");
         self.store.ended = true;
@@ -108,13 +110,13 @@ impl HeldItem {
 impl<T> Delivery<T> {
     pub(crate) fn new(item: T, store: &Arc<Store>, claimed: ClaimedItem) -> Self {
         let deliveries = claimed.deliveries(&store.paths);
-        let ClaimedItem { mut hold, name, node, .. } = claimed;
+        let ClaimedItem { mut hold, name, node, own, .. } = claimed;
         let delay = store.limits.delay(deliveries);
         if !delay.is_zero() {
             hold.delay_on_drop(delay);
         }
         let span = delivery_span(store.client.label(), &store.path, &name, hold.fence(), deliveries);
-        let store = GivenBack { store: Arc::clone(store), ended: !delay.is_zero(), span };
+        let store = GivenBack { store: Arc::clone(store), ended: !delay.is_zero(), span, _own: own };
         Self { item, held: HeldItem { hold, store, name, node, deliveries } }
     }
 
@@ -285,7 +287,10 @@ impl<T> Delivery<T> {
         let nothing_else = first.held.nothing_else();
         let (holds, held): (Vec<_>, Vec<_>) =
             deliveries.into_iter().map(|Self { held, .. }| held.into_hold()).unzip();
-        let (items, mut stores): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+        let (items, mut stores): (Vec<_>, Vec<GivenBack>) = held.into_iter().unzip();
+        if let Some(first) = stores.first() {
+            look_ahead(&first.store);
+        }
         Hold::end_all("ack", holds, &items, nothing_else).await?;
         for store in &mut stores {
             store.note("acknowledged");
@@ -360,7 +365,9 @@ impl<T> Delivery<T> {
         }
         let HeldItem { store, hold, name, node, deliveries } = self.held;
         let place = options.place_in(&store.paths)?;
-        Ok(store.items.move_to("put back", hold, &name, &node.data, deliveries, place).await?)
+        store.items.move_to("put back", hold, &name, &node.data, deliveries, place).await?;
+        store.desk.look_again();
+        Ok(())
     }
 }
 

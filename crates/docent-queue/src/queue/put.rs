@@ -126,7 +126,12 @@ impl<T: 'static> Queue<T> {
             }
             let place = options.place_in(&store.paths)?;
             let span = publish_span(store.client.label(), &store.path, nodes.len());
-            store.items.put(&nodes, place, mode).instrument(span).await
+            store.items.put(&nodes, place, mode).instrument(span).await?;
+            if place != Place::default() {
+                // It may go before those that are listed.
+                store.desk.look_again();
+            }
+            Ok(())
         }
     }
 

@@ -1,4 +1,4 @@
-use super::children_ever;
+use super::{OwnClaim, children_ever};
 use crate::layout::Paths;
 use docent_core::Node;
 use docent_core::recipe::Hold;
@@ -14,6 +14,8 @@ pub(crate) struct ClaimedItem {
     pub(crate) counted: bool,
     /// Number of hand-outs that were counted since the node was read.
     pub(crate) counted_since: u32,
+    /// `None` for one under the lock of the ordered mode.
+    pub(crate) own: Option<OwnClaim>,
 }
 
 impl ClaimedItem {

@@ -3,7 +3,7 @@ use crate::error::PutError;
 use crate::layout::{ItemName, Paths, is_in_danger_zone};
 use bytes::Bytes;
 use docent_core::planted;
-use docent_core::recipe::Hold;
+use docent_core::recipe::{Hold, children_of_all};
 use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Stat, Transaction, TransactionResult};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Listing {
 }
 
 /// Place that an item is put at.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
     pub(crate) priority: i32,
     /// Time from which on it may be handed out, in milliseconds since the Unix epoch.
@@ -65,16 +65,17 @@ impl Items {
 
     /// The items and the claims, in one trip. A queue that does not exist is empty.
     pub(crate) async fn list(&self) -> Result<Listing, Error> {
-        // Submitted in this order: a claim that is not listed was not there when the items were.
-        let items = present(self.client.children(&self.paths.items));
-        let (items, claimed) = futures_util::future::try_join(items, self.claimed()).await?;
-        Ok(self.listing(items, claimed))
+        // In this order: a claim that is not listed was not there when the items were.
+        let folders = [&*self.paths.items, &self.paths.claims];
+        let mut listed = children_of_all(&self.client, &folders).await?.into_iter();
+        let (items, claims) = (listed.next().flatten(), listed.next().flatten());
+        Ok(self.listing(items, names(claims)))
     }
 
     /// Names of the items that are claimed.
     pub(crate) async fn claimed(&self) -> Result<HashSet<String>, Error> {
-        let claims = present(self.client.children(&self.paths.claims)).await?;
-        Ok(claims.map(|claims| claims.names.into_iter().collect()).unwrap_or_default())
+        let claims = children_of_all(&self.client, &[&self.paths.claims]).await?;
+        Ok(names(claims.into_iter().next().flatten()))
     }
 
     /// Whether each of the items with these names is gone, in one trip.
@@ -223,13 +224,8 @@ impl Items {
     }
 }
 
-/// `None` for a missing folder.
-async fn present(children: impl Future<Output = Result<Children, Error>>) -> Result<Option<Children>, Error> {
-    match children.await {
-        Ok(children) => Ok(Some(children)),
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-        Err(error) => Err(error),
-    }
+fn names(claims: Option<Children>) -> HashSet<String> {
+    claims.map(|claims| claims.names.into_iter().collect()).unwrap_or_default()
 }
 
 /// True when the number of the next item would be among the last: servers number items by how many children

@@ -50,6 +50,17 @@ impl<I: AsRef<str>> LastListing<I> {
         self.items = items.into();
     }
 
+    /// Forgets the listing, and not that others take the same items.
+    pub(crate) fn clear(&mut self) {
+        self.items = VecDeque::new();
+        self.listed = None;
+    }
+
+    /// Number of items that were free when they were listed.
+    pub(crate) fn listed_items(&self) -> usize {
+        self.listed.map_or(0, |listed| listed.items)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

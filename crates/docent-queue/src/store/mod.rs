@@ -9,6 +9,7 @@ mod folder;
 mod items;
 mod last_listing;
 mod offer;
+mod own_claims;
 mod room;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod store;
@@ -21,5 +22,6 @@ pub(crate) use folder::{ensure_folder, ensure_known_folder};
 pub(crate) use items::{Items, Listing, Place, children_ever};
 pub(crate) use last_listing::LastListing;
 pub(crate) use offer::Offer;
+pub(crate) use own_claims::{OwnClaim, OwnClaims};
 use room::Room;
 pub(crate) use store::{Limits, Store};

@@ -1,4 +1,4 @@
-use super::{Aside, Backlog, Desk, Items};
+use super::{Aside, Backlog, Desk, Items, OwnClaims};
 use crate::layout::Paths;
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
@@ -48,6 +48,8 @@ pub(crate) struct Store {
     pub(crate) items: Items,
     /// Items that this process leaves alone.
     pub(crate) aside: Aside,
+    /// Claims of this process.
+    pub(crate) own: OwnClaims,
     /// The last listing, while the task does not run that claims.
     pub(crate) backlog: Mutex<Backlog>,
     /// Calls of this process that take items, and items that are claimed for them.
@@ -73,6 +75,7 @@ impl Store {
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             aside: Aside::default(),
+            own: OwnClaims::default(),
             backlog: Mutex::default(),
             desk: Desk::default(),
             client,
