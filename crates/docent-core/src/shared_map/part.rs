@@ -112,8 +112,8 @@ impl<V: Clone> Part<V> {
             Self::Leaf(entries) => match find(entries, name) {
                 Ok(at) => (Some(std::mem::replace(&mut entries[at].1, value)), None),
                 Err(at) => {
-                    entries.insert(at, (Arc::clone(name), value));
-                    (None, upper_half(entries).and_then(|upper| Child::new(Arc::new(Self::Leaf(upper)))))
+                    let upper = insert_at(entries, at, (Arc::clone(name), value));
+                    (None, upper.and_then(|upper| Child::new(Arc::new(Self::Leaf(upper)))))
                 }
             },
             Self::Inner(children) => {
@@ -126,8 +126,8 @@ impl<V: Clone> Part<V> {
                 }
                 let Some(split) = split else { return (before, None) };
                 child.len -= split.len;
-                children.insert(at + 1, split);
-                (before, upper_half(children).and_then(|upper| Child::new(Arc::new(Self::Inner(upper)))))
+                let upper = insert_at(children, at + 1, split);
+                (before, upper.and_then(|upper| Child::new(Arc::new(Self::Inner(upper)))))
             }
         }
     }
@@ -152,8 +152,8 @@ impl<V: Clone> Part<V> {
     /// Adds what comes after it, of the same depth.
     fn append(&mut self, upper: Arc<Self>) {
         match (self, Arc::unwrap_or_clone(upper)) {
-            (Self::Leaf(entries), Self::Leaf(upper)) => entries.extend(upper),
-            (Self::Inner(children), Self::Inner(upper)) => children.extend(upper),
+            (Self::Leaf(entries), Self::Leaf(upper)) => extend(entries, upper),
+            (Self::Inner(children), Self::Inner(upper)) => extend(children, upper),
             _ => unreachable!("parts beside each other have the same depth"),
         }
     }
@@ -185,7 +185,32 @@ fn child_for<V>(children: &[Child<V>], name: &str) -> usize {
     children.partition_point(|child| *child.first <= *name).saturating_sub(1)
 }
 
-/// Takes the upper half off a list that has grown too long.
-fn upper_half<T>(list: &mut Vec<T>) -> Option<Vec<T>> {
-    (list.len() > MOST).then(|| list.split_off(MOST / 2))
+/// Adds the list of the part beside it, which fits into one with it.
+fn extend<T>(list: &mut Vec<T>, upper: Vec<T>) {
+    list.reserve_exact(upper.len());
+    list.extend(upper);
+}
+
+/// Inserts `new` into the list of a part. Returns the upper part of a list that was full: behind all others
+/// `new` alone, so that names which come in their order fill each part, and otherwise half of it.
+fn insert_at<T>(list: &mut Vec<T>, at: usize, new: T) -> Option<Vec<T>> {
+    if list.len() < MOST {
+        // A vector left to itself doubles, and a copied one begins with no room at all.
+        if list.len() == list.capacity() {
+            let room = (list.len() / 2).max(4).min(MOST - list.len());
+            list.reserve_exact(room);
+        }
+        list.insert(at, new);
+        return None;
+    }
+    if at == MOST {
+        return Some(vec![new]);
+    }
+    let mut upper = Vec::with_capacity(MOST);
+    upper.extend(list.drain(MOST / 2..));
+    match at.checked_sub(MOST / 2) {
+        Some(at) => upper.insert(at, new),
+        None => list.insert(at, new),
+    }
+    Some(upper)
 }

@@ -1,4 +1,5 @@
 use super::SharedMap;
+use super::part::{MOST, Part};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -140,4 +141,42 @@ fn a_change_among_many_is_found_by_a_look_at_few() {
     before.differences(&map, is_same, |_, _, _| found += 1);
     assert_eq!(found, 5);
     assert!(looks.get() < 500, "{} values were compared", looks.get());
+}
+
+/// Lengths and capacities of the leaves.
+fn leaves(part: &Part<u8>, found: &mut Vec<(usize, usize)>) {
+    match part {
+        Part::Leaf(entries) => found.push((entries.len(), entries.capacity())),
+        Part::Inner(children) => children.iter().for_each(|child| leaves(&child.part, found)),
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_leaf_keeps_more_room_than_it_may_use(steps in steps(300, 900)) {
+        let (mut map, mut model) = (SharedMap::new(), BTreeMap::new());
+        let mut held = Vec::new();
+        for (at, step) in steps.into_iter().enumerate() {
+            apply(&mut map, &mut model, step);
+            // Parts of a map that is held are copied.
+            if at % 16 == 0 {
+                held = vec![map.clone()];
+            }
+            let mut found = Vec::new();
+            leaves(map.root().0, &mut found);
+            prop_assert!(found.iter().all(|(_, room)| *room <= MOST), "{:?}", found);
+        }
+        drop(held);
+    }
+}
+
+#[test]
+fn names_that_come_in_their_order_fill_the_leaves() {
+    let mut map = SharedMap::new();
+    for number in 0..1_000 {
+        map.insert(&name(number), 0);
+    }
+    let mut found = Vec::new();
+    leaves(map.root().0, &mut found);
+    assert_eq!(found.len(), 1_000_usize.div_ceil(MOST), "{found:?}");
 }
