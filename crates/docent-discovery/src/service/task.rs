@@ -134,6 +134,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             self.settle();
             self.part();
         });
+        self.state.share();
         if self.state.is_loaded {
             self.show();
         }
@@ -267,6 +268,13 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
 }
 
 impl<P> ViewState<P> {
+    /// Keeps one map where all instances are available, as they mostly are, in place of two that are equal.
+    fn share(&mut self) {
+        if self.available.len() == self.all.len() {
+            self.available = self.all.clone();
+        }
+    }
+
     /// Takes in a node with the data that it had.
     fn is_written(&mut self, name: Arc<str>, node: Arc<Node>) {
         for map in [&mut self.all, &mut self.available] {
