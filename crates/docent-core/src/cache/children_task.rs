@@ -5,6 +5,7 @@
 
 mod alarms;
 mod asked;
+mod child_watch;
 mod persistent;
 mod requests;
 
@@ -23,7 +24,8 @@ use crate::watch::patience;
 use alarms::Alarms;
 pub(crate) use asked::most_in_a_reply;
 use asked::{Ask, Asked};
-use futures_util::future::{BoxFuture, FutureExt};
+use child_watch::ChildWatch;
+use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -48,7 +50,7 @@ pub(super) struct ChildrenTask {
     persistent: SubtreeWatch,
     work: ReadQueue,
     asked: Asked,
-    watches: FuturesUnordered<BoxFuture<'static, (Arc<str>, Fired)>>,
+    watches: FuturesUnordered<ChildWatch>,
     /// Children to read again, because they could not be read.
     unreadable: Vec<Arc<str>>,
     /// Changes found and not published yet.

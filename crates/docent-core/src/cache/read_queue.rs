@@ -304,6 +304,8 @@ impl ReadQueue {
                 return Some(key);
             }
         }
+        // All children were in it, and will hardly be again.
+        queue.shrink_to(FEW);
         None
     }
 

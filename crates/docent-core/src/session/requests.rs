@@ -4,6 +4,7 @@ use crate::session::{Cause, Fired, Lane, Outcome, SessionEnd, WatchKind};
 use crate::time::Timestamp;
 use docent_proto::{OpCode, Request, RequestFrame};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -59,9 +60,9 @@ pub(super) type Subscriber = (u64, oneshot::Receiver<Fired>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WatchRequest {
     /// The one of a read.
-    Read { path: String, op: OpCode },
+    Read { path: Arc<str>, op: OpCode },
     /// Those on data that a [`Request::SetWatches`] sets.
-    Data(Vec<String>),
+    Data(Vec<Arc<str>>),
 }
 
 impl WatchRequest {
@@ -71,9 +72,11 @@ impl WatchRequest {
             | Request::GetData { path, watch: true }
             | Request::GetChildren { path, watch: true }
             | Request::GetChildren2 { path, watch: true } => {
-                Some(Self::Read { path: path.clone(), op: request.op() })
+                Some(Self::Read { path: path.as_str().into(), op: request.op() })
             }
-            Request::SetWatches(watches) => Some(Self::Data(watches.data.clone())),
+            Request::SetWatches(watches) => {
+                Some(Self::Data(watches.data.iter().map(|path| path.as_str().into()).collect()))
+            }
             _ => None,
         }
     }
@@ -84,7 +87,7 @@ impl WatchRequest {
     }
 
     /// Paths of the watches.
-    pub(super) fn paths(&self) -> &[String] {
+    pub(super) fn paths(&self) -> &[Arc<str>] {
         match self {
             Self::Read { path, .. } => std::slice::from_ref(path),
             Self::Data(paths) => paths,
@@ -114,6 +117,13 @@ pub(super) type Finished = (oneshot::Sender<Outcome>, Outcome);
 impl Requests {
     pub(super) fn len(&self) -> usize {
         self.ahead.len() + self.queue.len() + self.in_flight.len()
+    }
+
+    /// Gives back the room of earlier requests, if there are none.
+    pub(super) fn release(&mut self) {
+        if self.len() == 0 {
+            (self.ahead, self.queue, self.in_flight) = <_>::default();
+        }
     }
 
     /// Takes the next request of [`Lane::Lease`], which goes ahead of all others.

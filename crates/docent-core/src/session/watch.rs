@@ -31,7 +31,7 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) id: u64,
-    pub(crate) path: String,
+    pub(crate) path: Arc<str>,
     pub(crate) kind: WatchKind,
     pub(crate) session: Arc<dyn Withdraw>,
 }

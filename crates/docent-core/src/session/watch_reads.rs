@@ -2,17 +2,21 @@ use super::requests::WatchRequest;
 use crate::session::WatchKind;
 use docent_proto::Request;
 use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Paths for which an empty table keeps room.
+const FEW: usize = 64;
 
 /// Requests on their way that ask for watches, counted by path and by the server's table that the watch will
 /// be in, so that the end of a subscriber need not look through all requests that wait.
 #[derive(Debug, Default)]
 pub(super) struct WatchReads {
-    on_data: HashMap<String, usize>,
-    on_children: HashMap<String, usize>,
+    on_data: HashMap<Arc<str>, usize>,
+    on_children: HashMap<Arc<str>, usize>,
 }
 
 impl WatchReads {
-    fn table(&mut self, on_children: bool) -> &mut HashMap<String, usize> {
+    fn table(&mut self, on_children: bool) -> &mut HashMap<Arc<str>, usize> {
         if on_children { &mut self.on_children } else { &mut self.on_data }
     }
 
@@ -21,7 +25,7 @@ impl WatchReads {
         for path in watch.paths() {
             match table.get_mut(path) {
                 Some(requests) => *requests += 1,
-                None => drop(table.insert(path.clone(), 1)),
+                None => drop(table.insert(Arc::clone(path), 1)),
             }
         }
     }
@@ -35,6 +39,10 @@ impl WatchReads {
             if *requests == 0 {
                 table.remove(path);
             }
+        }
+        // A large request of watches leaves it wide and empty.
+        if table.is_empty() {
+            table.shrink_to(FEW);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::super::children_event::ChildrenEvent;
 use super::super::read_queue::Read;
 use super::asked::{Ask, Asked};
+use super::child_watch::ChildWatch;
 use super::{ChildrenTask, Listing};
 use crate::error::Error;
 use crate::node::Node;
@@ -10,7 +11,6 @@ use crate::session::{Cause, Lane, Outcome, Reply, Watch, watch_requests};
 use crate::watch::{LONGEST_PAUSE, patience};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
-use futures_util::future::FutureExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
@@ -63,8 +63,7 @@ impl ChildrenTask {
         }
         for (name, watch) in names.iter().zip(watches) {
             if self.work.is_current(name) && self.work.armed(name) {
-                let name = Arc::clone(name);
-                self.watches.push(watch.map(move |fired| (name, fired)).boxed());
+                self.watches.push(ChildWatch::new(name, watch));
             }
         }
     }
@@ -213,8 +212,7 @@ impl ChildrenTask {
         if let Some(watch) = watch
             && self.work.watched(name)
         {
-            let name = Arc::clone(name);
-            self.watches.push(watch.map(move |fired| (name, fired)).boxed());
+            self.watches.push(ChildWatch::new(name, *watch));
         }
         self.one_read(name, result);
     }

@@ -1,27 +1,67 @@
 use crate::session::watch_requests::WatchLists;
 use crate::session::{Fired, SessionEnd, WatchKind};
 use docent_proto::{EventKind, WatchEvent, Watches};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// The watches of a session: one at the server for a path and kind, many subscribers here.
 #[derive(Debug, Default)]
 pub(super) struct WatchTable {
     next_id: u64,
-    data: HashMap<String, Subscribers>,
-    exist: HashMap<String, Subscribers>,
-    child: HashMap<String, Subscribers>,
+    data: Table,
+    exist: Table,
+    child: Table,
 }
 
-/// Subscribers by their numbers: there may be many of one path, each with an end of its own.
-type Subscribers = BTreeMap<u64, oneshot::Sender<Fired>>;
+/// The subscribers of each path.
+type Table = HashMap<Arc<str>, Subscribers>;
+
+/// Subscribers of one path by their numbers: mostly one, and sometimes many, each with an end of its own.
+#[derive(Debug)]
+enum Subscribers {
+    One(u64, oneshot::Sender<Fired>),
+    Many(BTreeMap<u64, oneshot::Sender<Fired>>),
+}
+
+impl Subscribers {
+    fn insert(&mut self, id: u64, fired: oneshot::Sender<Fired>) {
+        match mem::replace(self, Self::Many(BTreeMap::new())) {
+            Self::One(first, other) => *self = Self::Many(BTreeMap::from([(first, other), (id, fired)])),
+            Self::Many(mut many) => {
+                many.insert(id, fired);
+                *self = Self::Many(many);
+            }
+        }
+    }
+
+    /// Removes one. True when none is left.
+    fn remove(&mut self, id: u64) -> bool {
+        match self {
+            Self::One(only, _) => *only == id,
+            Self::Many(many) => {
+                many.remove(&id);
+                many.is_empty()
+            }
+        }
+    }
+
+    fn into_senders(self) -> impl Iterator<Item = oneshot::Sender<Fired>> {
+        let (one, many) = match self {
+            Self::One(_, fired) => (Some(fired), BTreeMap::new()),
+            Self::Many(many) => (None, many),
+        };
+        one.into_iter().chain(many.into_values())
+    }
+}
 
 /// Watches that fired, to be delivered once the machine is no longer locked.
 pub(super) type Fires = Vec<(oneshot::Sender<Fired>, Fired)>;
 
 impl WatchTable {
-    fn table(&mut self, kind: WatchKind) -> &mut HashMap<String, Subscribers> {
+    fn table(&mut self, kind: WatchKind) -> &mut Table {
         match kind {
             WatchKind::Data => &mut self.data,
             WatchKind::Exist => &mut self.exist,
@@ -41,11 +81,18 @@ impl WatchTable {
     }
 
     /// Adds a subscriber to a watch that the server has just left.
-    pub(super) fn register(&mut self, path: &str, kind: WatchKind) -> (u64, oneshot::Receiver<Fired>) {
+    pub(super) fn register(
+        &mut self,
+        path: impl Into<Arc<str>>,
+        kind: WatchKind,
+    ) -> (u64, oneshot::Receiver<Fired>) {
         self.next_id += 1;
         let id = self.next_id;
         let (fired, receiver) = oneshot::channel();
-        self.table(kind).entry(path.to_owned()).or_default().insert(id, fired);
+        match self.table(kind).entry(path.into()) {
+            Entry::Occupied(mut subscribers) => subscribers.get_mut().insert(id, fired),
+            Entry::Vacant(place) => drop(place.insert(Subscribers::One(id, fired))),
+        }
         (id, receiver)
     }
 
@@ -53,8 +100,7 @@ impl WatchTable {
     pub(super) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) -> bool {
         let table = self.table(kind);
         let Some(subscribers) = table.get_mut(path) else { return false };
-        subscribers.remove(&id);
-        if !subscribers.is_empty() {
+        if !subscribers.remove(id) {
             return false;
         }
         table.remove(path);
@@ -74,15 +120,15 @@ impl WatchTable {
             EventKind::ChildrenChanged => &[WatchKind::Child],
         };
         for kind in kinds {
-            let subscribers = self.table(*kind).remove(&event.path).unwrap_or_default();
-            fires.extend(subscribers.into_values().map(|fired| (fired, Fired::Event(event.kind))));
+            let Some(subscribers) = self.table(*kind).remove(&*event.path) else { continue };
+            fires.extend(subscribers.into_senders().map(|fired| (fired, Fired::Event(event.kind))));
         }
     }
 
     /// Ends every watch with the session.
     pub(super) fn end(&mut self, end: SessionEnd, fires: &mut Fires) {
         for table in [&mut self.data, &mut self.exist, &mut self.child] {
-            let subscribers = mem::take(table).into_values().flat_map(Subscribers::into_values);
+            let subscribers = mem::take(table).into_values().flat_map(Subscribers::into_senders);
             fires.extend(subscribers.map(|fired| (fired, Fired::Ended(end))));
         }
     }
@@ -96,10 +142,10 @@ impl WatchTable {
         persists: impl Fn(&str) -> bool,
     ) -> Vec<Watches> {
         let mut lists = WatchLists::new(relative_zxid, request_limit);
-        self.data.keys().for_each(|path| lists.add(|watches| &mut watches.data, path.clone()));
-        self.exist.keys().for_each(|path| lists.add(|watches| &mut watches.exist, path.clone()));
+        self.data.keys().for_each(|path| lists.add(|watches| &mut watches.data, path.to_string()));
+        self.exist.keys().for_each(|path| lists.add(|watches| &mut watches.exist, path.to_string()));
         let children = self.child.keys().filter(|path| !persists(path));
-        children.for_each(|path| lists.add(|watches| &mut watches.child, path.clone()));
+        children.for_each(|path| lists.add(|watches| &mut watches.child, path.to_string()));
         lists.finish()
     }
 
@@ -161,10 +207,8 @@ mod tests {
     fn watches_are_restored_in_requests_that_servers_take() {
         let mut table = WatchTable::default();
         for n in 0..4_000 {
-            table.register(
-                &format!("/{n:0>100}"),
-                if n % 2 == 0 { WatchKind::Data } else { WatchKind::Child },
-            );
+            table
+                .register(format!("/{n:0>100}"), if n % 2 == 0 { WatchKind::Data } else { WatchKind::Child });
         }
         let chunks = table.restore(7, 1024 * 1024, |_| false);
         assert!(chunks.len() >= 4);

@@ -261,7 +261,7 @@ impl Machine {
     /// The watch that a read left at the server: none when the node is missing, except by `exists`.
     fn watch(
         &mut self,
-        path: String,
+        path: Arc<str>,
         op: OpCode,
         result: &Result<Response, Code>,
         withdraw: &Arc<dyn Withdraw>,
@@ -272,13 +272,13 @@ impl Machine {
             (OpCode::GetChildren | OpCode::GetChildren2, Ok(_)) => WatchKind::Child,
             _ => return None,
         };
-        let (id, fired) = self.watches.register(&path, kind);
+        let (id, fired) = self.watches.register(Arc::clone(&path), kind);
         let registration = Registration { id, path, kind, session: Arc::clone(withdraw) };
         Some(Box::new(Watch { fired, registration: Some(registration) }))
     }
 
     /// Takes back the subscribers of watches that a request was to set.
-    pub(super) fn unsubscribe(&mut self, paths: &[String], subscribers: &[Subscriber]) {
+    pub(super) fn unsubscribe(&mut self, paths: &[Arc<str>], subscribers: &[Subscriber]) {
         for (path, (id, _)) in paths.iter().zip(subscribers) {
             self.unregister(*id, path, WatchKind::Data);
         }
@@ -286,7 +286,7 @@ impl Machine {
 }
 
 /// Watches on the data of `paths` that one request has set. Some may have fired before its reply.
-fn registered(paths: Vec<String>, subscribers: Vec<Subscriber>, session: &Arc<dyn Withdraw>) -> Vec<Watch> {
+fn registered(paths: Vec<Arc<str>>, subscribers: Vec<Subscriber>, session: &Arc<dyn Withdraw>) -> Vec<Watch> {
     let watches = paths.into_iter().zip(subscribers).map(|(path, (id, fired))| {
         let registration = Registration { id, path, kind: WatchKind::Data, session: Arc::clone(session) };
         Watch { fired, registration: Some(registration) }

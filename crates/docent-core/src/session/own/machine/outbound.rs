@@ -7,6 +7,7 @@ use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
 use secrecy::ExposeSecret;
+use std::sync::Arc;
 
 /// More bytes than this wait in the queue, where they can still be withdrawn, and not in the output.
 const OUTPUT_WATERMARK: usize = 32 * 1024;
@@ -68,6 +69,8 @@ impl Machine {
             RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
             self.pings.push_back(now);
             self.last_sent = now;
+            // Nothing was sent for a while.
+            self.requests.release();
         }
         !self.requests.queue.is_empty()
     }
@@ -94,7 +97,7 @@ impl Machine {
         let watch = done.is_some().then(|| WatchRequest::of(&request)).flatten();
         let subscribers = match &watch {
             Some(WatchRequest::Data(paths)) => {
-                paths.iter().map(|path| self.watches.register(path, WatchKind::Data)).collect()
+                paths.iter().map(|path| self.watches.register(Arc::clone(path), WatchKind::Data)).collect()
             }
             _ => Vec::new(),
         };

@@ -229,6 +229,6 @@ pub(in crate::session) fn handle(
     path: &str,
     session: Arc<dyn Withdraw>,
 ) -> PersistentWatch {
-    let registration = Registration { id, path: path.to_owned(), kind: WatchKind::Persistent, session };
+    let registration = Registration { id, path: path.into(), kind: WatchKind::Persistent, session };
     PersistentWatch::new(batches, registration)
 }

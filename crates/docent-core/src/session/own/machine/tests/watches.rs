@@ -66,8 +66,8 @@ fn watches_are_set_again_before_anything_else_with_the_transaction_last_seen() {
 fn watches_are_set_again_as_of_the_first_gap_until_all_of_them_are() {
     let mut world = World::attached();
     let long = |name: &str| format!("/{name}{}", "x".repeat(40 * 1024));
-    let (_, _first) = world.machine.watches.register(&long("a"), WatchKind::Data);
-    let (_, _second) = world.machine.watches.register(&long("b"), WatchKind::Data);
+    let (_, _first) = world.machine.watches.register(long("a"), WatchKind::Data);
+    let (_, _second) = world.machine.watches.register(long("b"), WatchKind::Data);
     let since = |world: &mut World| {
         let written = world.written();
         written
@@ -165,7 +165,7 @@ fn dropping_many_watches_looks_at_none_of_the_requests_that_wait() {
     let mut world = World::attached();
     let path = |n: usize| format!("/{n}");
     let watches: Vec<_> =
-        (0..MANY).map(|n| world.machine.watches.register(&path(n), WatchKind::Data)).collect();
+        (0..MANY).map(|n| world.machine.watches.register(path(n), WatchKind::Data)).collect();
     for (n, (id, _fired)) in watches.into_iter().enumerate() {
         world.machine.unregister(id, &path(n), WatchKind::Data);
     }
