@@ -10,7 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 /// Takes deletes that must happen. Never blocks, also outside a runtime.
 #[derive(Debug, Clone)]
 pub(crate) struct Cleanup {
-    jobs: mpsc::UnboundedSender<Job>,
+    /// Boxed, as the queue has room for 32 of them from the beginning.
+    jobs: mpsc::UnboundedSender<Box<Job>>,
 }
 
 impl Cleanup {
@@ -98,6 +99,6 @@ impl Cleanup {
 
     pub(super) fn send(&self, job: Job) {
         // The worker ends with the client, whose sessions are closed then: nothing is left to delete.
-        let _ = self.jobs.send(job);
+        let _ = self.jobs.send(Box::new(job));
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) struct CleanupWorker {
-    pub(super) queue: mpsc::UnboundedReceiver<Job>,
+    pub(super) queue: mpsc::UnboundedReceiver<Box<Job>>,
 }
 
 impl CleanupWorker {
@@ -38,7 +38,7 @@ impl CleanupWorker {
                 () = host.setup().finished.cancelled() => return,
             };
             let host = host.as_ref();
-            match job {
+            match job.map(|job| *job) {
                 None => return,
                 Some(Job::Drained(done)) => waiting.push(done),
                 Some(Job::Node { node, delete: sent, done }) => open.push(guarded(async move {

@@ -9,6 +9,7 @@ use crate::setup::{ConnectionState, RollbackPolicy};
 use crate::task::PollOnWake;
 use crate::telemetry;
 use futures_util::FutureExt;
+use futures_util::future::OptionFuture;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -130,8 +131,7 @@ async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, published:
     let mut close = pin!(close(shared, generation));
     let mut link = generation.session.link();
     // Connected is published after one attempt at each kept node.
-    let mut restored = pin!(restored(shared, generation));
-    let mut is_restored = false;
+    let mut restored = Some(Box::pin(restored(shared, generation)));
     loop {
         let is_up = link.borrow().up;
         tokio::select! {
@@ -139,13 +139,13 @@ async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, published:
             biased;
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
-                if is_restored || !state.up {
+                if restored.is_none() || !state.up {
                     publish(shared, generation, state, published);
                 }
             }
             never = &mut heartbeat => match never {},
-            () = &mut restored, if is_up && !is_restored => {
-                is_restored = true;
+            Some(()) = OptionFuture::from(restored.as_mut()), if is_up => {
+                restored = None;
                 let state = *link.borrow();
                 publish(shared, generation, state, published);
             }
@@ -165,6 +165,11 @@ async fn restored(shared: &Shared, generation: &SessionGeneration) {
 /// session itself. Resolves when that took longer than an operation may, or than the shutdown's deadline.
 async fn close(shared: &Shared, generation: &SessionGeneration) {
     shared.closing.cancelled().await;
+    // On the heap: it is of no use until then.
+    Box::pin(close_now(shared, generation)).await;
+}
+
+async fn close_now(shared: &Shared, generation: &SessionGeneration) {
     generation.session.drain();
     let end = async {
         // Half of the time: the end of the session cleans up more than all deletes.

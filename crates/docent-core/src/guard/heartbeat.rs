@@ -5,7 +5,7 @@ use crate::session::{Cause, Fired, Lane, Outcome, Pending};
 use crate::time::{Timestamp, sleep_until};
 use bytes::Bytes;
 use docent_proto::{Code, EventKind, MultiOp, MultiResult, Request, Response};
-use futures_util::future::OptionFuture;
+use futures_util::future::{FutureExt, OptionFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -67,6 +67,7 @@ struct Beat {
 impl Heartbeat<'_> {
     async fn run(mut self) -> Infallible {
         let generation = Arc::clone(self.generation);
+        // Boxed, because the set has room for one from the beginning, and most clients hold nothing.
         let mut own_nodes = FuturesUnordered::new();
         let mut heartbeat: Option<Beat> = None;
         // Time at which guards are taken in that were added since the bell rang; `None` when it rings for the
@@ -79,9 +80,9 @@ impl Heartbeat<'_> {
                 let (added, gathers) = generation.held.take_added();
                 gather = gathers.then(|| now + GATHER);
                 self.record_from = self.record_from.into_iter().chain(self.unrecorded(&added)).min();
-                own_nodes.extend(added.into_iter().map(|held| watch_own_node(held, true)));
+                own_nodes.extend(added.into_iter().map(|held| watch_own_node(held, true).boxed()));
             }
-            own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false)));
+            own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false).boxed()));
             if generation.held.live() > 0 && now >= generation.lease.deadline() {
                 // Marks guards lost whose lease ran out, also when nobody asks them.
                 for held in generation.held.all() {

@@ -117,7 +117,7 @@ impl Dialer {
     pub(crate) fn attached(&mut self) {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
-        self.candidates.clear();
+        self.candidates = VecDeque::new();
         self.ensemble.last_error.clear();
         self.ensemble.refusals.clear();
         if let Some((server, address)) = &self.current {

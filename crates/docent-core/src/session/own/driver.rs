@@ -11,19 +11,22 @@ use bytes::BytesMut;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
 use tokio::time::{Instant, timeout_at};
 
-/// Most bytes asked of the socket at once, and what a read buffer starts with.
-const READ_SIZE: usize = 64 * 1024;
+/// Room that a read buffer starts with: most links carry little most of the time.
+const READ_LEAST: usize = 2 * 1024;
 
-/// A read buffer with less room than this is replaced. Frames taken from a buffer keep all of it, so that a
-/// new buffer for each read would cost far more memory than the bytes read.
-const READ_ROOM: usize = 16 * 1024;
+/// Most room that it gets, once reads fill a smaller one.
+const READ_MOST: usize = 64 * 1024;
+
+/// A read buffer with less than this part of its room left is replaced. Frames taken from a buffer keep all
+/// of it, so that a new buffer for each read would cost far more memory than the bytes read.
+const READ_PART: usize = 4;
 
 /// Times that the driver takes in received bytes before other tasks get their turn: the one that keeps the
 /// lease may be among them.
@@ -88,7 +91,7 @@ impl Driver {
             if let Some(end) = self.shared.lock().ended() {
                 return end;
             }
-            if self.is_rolled_back().await {
+            if Box::pin(self.is_rolled_back()).await {
                 self.shared.change(|machine| machine.end(SessionEnd::RolledBack));
                 return SessionEnd::RolledBack;
             }
@@ -124,7 +127,8 @@ impl Driver {
     async fn dial(&mut self) -> Result<Box<dyn Io>, SessionEnd> {
         let shared = Arc::clone(&self.shared);
         let timeout = shared.lock().timeout();
-        let mut dial = pin!(self.dialer.next(timeout));
+        // On the heap: it is large, and gone while there is a link.
+        let mut dial = Box::pin(self.dialer.next(timeout));
         let mut alarm = DeadlineTimer::default();
         loop {
             // A machine whose link is down has nothing to say about the link.
@@ -200,6 +204,8 @@ struct ServedLink<'a> {
     withdraw: &'a Arc<dyn Withdraw>,
     io: Box<dyn Io>,
     input: BytesMut,
+    /// Room that the input gets when it is replaced.
+    room: usize,
     output: Vec<u8>,
     /// Bytes of the output that are on their way.
     sent: usize,
@@ -229,7 +235,8 @@ impl<'a> ServedLink<'a> {
             shared,
             withdraw,
             io,
-            input: BytesMut::with_capacity(READ_SIZE),
+            input: BytesMut::with_capacity(READ_LEAST),
+            room: READ_LEAST,
             output: Vec::new(),
             sent: 0,
             more: false,
@@ -263,6 +270,7 @@ impl<'a> ServedLink<'a> {
             }
             if due.is_some() {
                 self.tell_standstill(news);
+                self.release();
             }
             if (received || asked || due.is_some())
                 && let Some(found) = self.advance(now, received, due.is_some())?
@@ -280,6 +288,18 @@ impl<'a> ServedLink<'a> {
             if !received && !asked {
                 ready!(self.alarm.poll_by(cx, self.shared.clock.as_ref(), now, self.deadline));
             }
+        }
+    }
+
+    /// Gives back the room of large replies and requests. The machine is called for a time mostly when
+    /// nothing was sent for a while.
+    fn release(&mut self) {
+        if self.input.is_empty() && self.room > READ_LEAST {
+            self.room = READ_LEAST;
+            self.input = BytesMut::with_capacity(READ_LEAST);
+        }
+        if self.output.is_empty() {
+            self.output.shrink_to(READ_LEAST);
         }
     }
 
@@ -342,13 +362,17 @@ impl<'a> ServedLink<'a> {
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, LinkError> {
-        if self.input.capacity() - self.input.len() < READ_ROOM {
-            self.input.reserve(READ_SIZE);
+        if self.input.capacity() - self.input.len() < self.room / READ_PART {
+            self.input.reserve(self.room);
         }
+        let room = self.input.capacity() - self.input.len();
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.input)? {
             Poll::Ready(0) => Err(LinkError::ClosedByServer),
-            Poll::Ready(_) => {
+            Poll::Ready(read) => {
                 self.heard = true;
+                if read == room {
+                    self.room = (4 * self.room).min(READ_MOST);
+                }
                 Ok(Poll::Ready(()))
             }
             Poll::Pending => Ok(Poll::Pending),

@@ -1,3 +1,4 @@
+use super::{READ_LEAST, READ_MOST};
 use crate::session::connect_string::ServerAddress;
 use crate::session::lease::Lease;
 use crate::session::link::dialer::{Dialer, Ensemble, Start};
@@ -12,8 +13,8 @@ use docent_proto::{
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -26,6 +27,9 @@ struct Flood {
     read: Arc<AtomicUsize>,
     /// Number of events that were read when the request came.
     asked_after: Arc<AtomicUsize>,
+    dials: Arc<AtomicUsize>,
+    /// Room of the read buffer at each read.
+    rooms: Arc<Mutex<Vec<usize>>>,
 }
 
 struct FloodLink {
@@ -40,6 +44,7 @@ impl Transport for Flood {
     }
 
     fn dial<'a>(&'a self, _: &'a ServerAddress, _: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
+        self.dials.fetch_add(1, SeqCst);
         let link = FloodLink { flood: self.clone(), ready: greeting(), writes: 0 };
         Box::pin(async { Ok(Box::new(link) as Box<dyn Io>) })
     }
@@ -72,6 +77,7 @@ impl AsyncRead for FloodLink {
         _: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.flood.rooms.lock().unwrap().push(buf.remaining());
         while self.ready.len() < buf.remaining() && self.flood.read.load(SeqCst) < EVENTS {
             self.flood.read.fetch_add(1, SeqCst);
             self.ready.extend_from_slice(&event());
@@ -105,11 +111,12 @@ impl AsyncWrite for FloodLink {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_flood_of_events_does_not_keep_a_heartbeat_from_being_sent() {
-    let second = Duration::from_secs(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A session on such a server.
+fn open(flood: &Flood) -> WireSession {
     let settings = SessionSettings {
-        timeout: second * 30,
+        timeout: SECOND * 30,
         last_zxid: 0,
         queue_limit: 10,
         inbound_limit: 1 << 20,
@@ -117,12 +124,34 @@ async fn a_flood_of_events_does_not_keep_a_heartbeat_from_being_sent() {
         ephemeral_limit: 64 * 1024,
         credentials: Vec::new(),
     };
-    let flood = Flood::default();
     let server = ServerAddress { host: "flood".to_owned(), port: 2181 };
     let dialer = Dialer::new(Ensemble::new(Arc::new(flood.clone()), vec![server], "1".into()), Start::AtOnce);
-    let (lease, clock) = (Arc::new(Lease::new(second)), Arc::new(TokioClock::new()));
+    let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
     let (session, run) = WireSession::open(settings, lease, clock, dialer);
     tokio::spawn(run);
+    session
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_buffer_is_small_grows_by_what_is_read_and_is_given_back_in_a_time_of_rest() {
+    let flood = Flood::default();
+    let _session = open(&flood);
+    while flood.read.load(SeqCst) < EVENTS {
+        tokio::task::yield_now().await;
+    }
+    let rooms = flood.rooms.lock().unwrap().clone();
+    assert!(rooms[0] == READ_LEAST && rooms.iter().any(|room| *room >= READ_MOST));
+    let last = || *flood.rooms.lock().unwrap().last().unwrap();
+    while last() > READ_LEAST {
+        tokio::time::sleep(SECOND).await;
+    }
+    assert_eq!(flood.dials.load(SeqCst), 1, "it is the same link");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_events_does_not_keep_a_heartbeat_from_being_sent() {
+    let flood = Flood::default();
+    let session = open(&flood);
     // As the keeper, a task beside the driver's.
     let keeper = tokio::spawn(async move {
         session.link().wait_for(|link| link.up).await.unwrap();
