@@ -1,0 +1,49 @@
+//! A process that tells how much of its heap each of many things takes: `measured CONNECT-STRING THING COUNT`,
+//! where the thing is `client` or `viewed`.
+//!
+//! Prints `made` once they are there; then, when it reads a line, the bytes for each.
+
+use cap::Cap;
+use docent::discovery::{Registry, Service};
+use docent::{Client, Error};
+use std::alloc::System;
+use std::env;
+use std::error::Error as StdError;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+#[global_allocator]
+static HEAP: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Clients that make what all of them share.
+const FIRST: usize = 8;
+
+// One thread, so that a request that is answered says that those before it were taken in.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn StdError>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [server, thing, count] = &arguments[..] else { return Err("see the source".into()) };
+    let count = count.parse()?;
+    let first = clients(server, FIRST).await?;
+    let registry = Registry::new(&first[0], "/services")?;
+    let before = HEAP.allocated();
+    let (mut made, mut viewed) = (Vec::new(), None::<Service<String>>);
+    match &**thing {
+        "client" => made = clients(server, count).await?,
+        "viewed" => viewed = Some(registry.service("orders").await?),
+        _ => return Err("see the source".into()),
+    }
+    println!("made");
+    BufReader::new(tokio::io::stdin()).read_line(&mut String::new()).await?;
+    first[0].exists("/").await?;
+    println!("{}", (HEAP.allocated() - before) / count);
+    drop((made, viewed));
+    Ok(())
+}
+
+async fn clients(server: &str, count: usize) -> Result<Vec<Client>, Error> {
+    let mut clients = Vec::with_capacity(count);
+    for _ in 0..count {
+        clients.push(Client::connect(server).await?);
+    }
+    Ok(clients)
+}
