@@ -3,7 +3,7 @@
 use docent::{Client, CreateMode, ErrorKind, SimpleQueue};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{builder, connect, soon};
+use docent_tests::{builder, connect, soon, until};
 use futures_util::future::join_all;
 use std::time::Duration;
 
@@ -90,11 +90,7 @@ both_backends! {
         assert_eq!(soon(simple.take()).await.unwrap(), "a");
         let take = tokio::spawn(async move { simple.take().await });
         // The servers delete an empty container.
-        soon(async {
-            while client.exists(PATH).await.unwrap().is_some() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        }).await;
+        until(async || client.exists(PATH).await.unwrap().is_none()).await;
         producer.put("b").await.unwrap();
         assert_eq!(soon(take).await.unwrap().unwrap(), "b");
     }

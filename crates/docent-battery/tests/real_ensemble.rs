@@ -2,6 +2,7 @@
 
 use docent_battery::{RawClient, RawError, RealEnsemble, RealServer};
 use docent_proto::{Acl, Create, CreateMode, Request};
+use docent_testkit::eventually;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,15 +71,8 @@ async fn a_follower_that_is_cut_off_answers_reads_until_it_finds_out_and_follows
     assert!(hangs_up(&error), "{error}");
 
     ensemble.mend();
-    let again = async {
-        loop {
-            if let Ok(client) = RawClient::open(follower.address(), TIMEOUT).await {
-                return client;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let mut client = tokio::time::timeout(PATIENCE, again).await.expect("it follows again");
+    let again = async || RawClient::open(follower.address(), TIMEOUT).await;
+    let mut client = eventually(PATIENCE, again, Result::is_ok).await.expect("it follows again").unwrap();
     client.call(Request::Sync { path: "/".into() }).await.unwrap();
     client.call(exists("/c")).await.unwrap();
 }

@@ -2,6 +2,7 @@
 
 use docent_battery::{RawClient, RealServer};
 use docent_proto::{Acl, Create, CreateMode, Request, Response};
+use docent_testkit::eventually;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,12 +106,10 @@ async fn a_killed_test_process_takes_its_server_and_folder_along() {
     let (pid, folder) = announced(victim.stdout.take().unwrap()).await;
     assert!(runs(pid) && folder.exists());
     victim.kill().await.unwrap();
-    let gone = async {
-        while runs(pid) || folder.exists() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, gone).await.expect("server and folder go within ten seconds");
+    let left = async || (runs(pid), folder.exists());
+    eventually(TIMEOUT, left, |left| *left == (false, false))
+        .await
+        .expect("server and folder go within ten seconds");
 }
 
 #[tokio::test]

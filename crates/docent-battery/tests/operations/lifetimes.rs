@@ -5,6 +5,7 @@ use docent_proto::EventKind::{Created, Deleted};
 use docent_proto::{
     Acl, Code, Create, CreateKind, CreateMode, MultiOp, MultiResult, Request, Response, WatchMode,
 };
+use docent_testkit::eventually;
 use std::time::Duration;
 
 const CHECK: Duration = Duration::from_millis(50);
@@ -38,12 +39,9 @@ async fn is_there(peer: &mut Peer, path: &str) -> bool {
 
 /// Waits until a node is deleted.
 async fn gone(peer: &mut Peer, path: &str) {
-    let gone = async {
-        while is_there(peer, path).await {
-            tokio::time::sleep(CHECK).await;
-        }
-    };
-    tokio::time::timeout(super::TIMEOUT, gone).await.expect("the server deletes it");
+    eventually(super::TIMEOUT, async || is_there(peer, path).await, |there| !there)
+        .await
+        .expect("the server deletes it");
 }
 
 both_backends! {
