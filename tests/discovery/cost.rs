@@ -48,6 +48,30 @@ both_backends! {
         assert_eq!(since(&eyes, reads), (vec![OpCode::GetData; 10], 10), "of the one that looks on");
     }
 
+    async fn a_registration_is_a_write_and_a_read_in_one_trip(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let (proxy, client, first) = registered(&server, &other).await;
+        let mut registrations = vec![first];
+        for id in ["b", "c"] {
+            let before = proxy.trace().len();
+            registrations.push(soon(registry(&client).register(orders(id))).await.unwrap());
+            assert_eq!(since(&proxy, before), (vec![OpCode::Multi, OpCode::GetData], 1), "{id}");
+        }
+    }
+
+    async fn to_disable_an_instance_is_a_write_and_a_read_in_one_trip_and_once_more_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let (proxy, _client, registration) = registered(&server, &other).await;
+        for enabled in [false, true] {
+            let before = proxy.trace().len();
+            soon(registration.set_enabled(enabled)).await.unwrap();
+            soon(registration.set_enabled(enabled)).await.unwrap();
+            assert_eq!(since(&proxy, before), (vec![OpCode::Multi, OpCode::GetData], 1), "{enabled}");
+        }
+    }
+
     async fn an_instance_that_was_updated_is_deregistered_by_one_request(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
