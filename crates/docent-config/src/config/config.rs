@@ -1,5 +1,5 @@
 use super::ConfigBuilder;
-use super::known::Known;
+use super::last_published::LastPublished;
 use crate::history::History;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::value::ValueFormat;
@@ -57,7 +57,7 @@ pub(super) struct Inner<T> {
     pub(super) versioned: VersionedNode,
     pub(super) format: ValueFormat<T>,
     pub(super) history: History,
-    pub(super) known: Known,
+    pub(super) last_published: LastPublished,
     fallback: Fallback<T>,
     feed: Mutex<Weak<SharedFeed<T>>>,
 }
@@ -90,8 +90,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         fallback: Fallback<T>,
     ) -> Self {
         let history = History::new(versioned.path(), history);
-        let (known, feed) = (Known::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { versioned, format, history, known, fallback, feed }) }
+        let (last_published, feed) = (LastPublished::default(), Mutex::default());
+        Self { inner: Arc::new(Inner { versioned, format, history, last_published, fallback, feed }) }
     }
 
     pub(crate) fn client(&self) -> &Client {

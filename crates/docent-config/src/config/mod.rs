@@ -4,7 +4,7 @@ mod builder;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod config;
 mod config_tree;
-mod known;
+mod last_published;
 mod publish;
 mod rollback;
 

@@ -1,5 +1,5 @@
 use super::Config;
-use super::known::Present;
+use super::last_published::Present;
 use crate::history::Obstacles;
 use crate::telemetry::publish_span;
 use crate::{Origin, PublishError, Revision, Snapshot};
@@ -155,7 +155,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     }
 
     async fn remove(&self) -> Result<bool, PublishError> {
-        self.inner.known.forget();
+        self.inner.last_published.forget();
         self.sync().await?;
         let mut cas = self.inner.versioned.cas_loop();
         loop {
@@ -189,10 +189,10 @@ impl<T: Send + Sync + 'static> Config<T> {
         replaces: Replaces,
         mut decide: impl FnMut(Option<&Node>) -> Result<Option<Bytes>, PublishError> + Send,
     ) -> Result<Option<Revision>, PublishError> {
-        let (history, known) = (&self.inner.history, &self.inner.known);
+        let (history, last) = (&self.inner.history, &self.inner.last_published);
         let mut cas = self.inner.versioned.cas_loop();
         let (mut caught_up, mut obstacles) = (false, Obstacles::default());
-        let mut guess = known.guess(self.client(), history, matches!(replaces, Replaces::Any));
+        let mut guess = last.guess(self.client(), history, matches!(replaces, Replaces::Any));
         loop {
             let versioned = cas.versioned();
             let present = match guess.take() {
@@ -225,16 +225,16 @@ impl<T: Send + Sync + 'static> Config<T> {
                 Ok(Some(stat)) => {
                     self.tell_published(&stat);
                     match obstacles.is_none() {
-                        true => known.note(self.client(), &present, plan, data, stat),
-                        false => known.forget(),
+                        true => last.note(self.client(), &present, plan, data, stat),
+                        false => last.forget(),
                     }
                     return Ok(Some(Revision::from(&stat)));
                 }
                 // The refusal came after all that it was refused for: this server shows that by now.
-                Ok(None) if present.is_guess => known.forget(),
+                Ok(None) if present.is_guess => last.forget(),
                 Ok(None) => cas.lost().await?,
                 Err(error) => {
-                    known.forget();
+                    last.forget();
                     if !(present.is_guess && history.is_about(&error)) {
                         history.give_way(&versioned, &plan, error, &mut obstacles).await?;
                     }

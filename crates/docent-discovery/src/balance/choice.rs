@@ -1,4 +1,4 @@
-use super::{Load, OutlierPolicy, PickPolicy, Picked, Turns};
+use super::{Load, OutlierPolicy, PickPolicy, Picked, RoundRobin};
 use crate::Instance;
 use docent_core::recipe::SharedMap;
 use std::fmt;
@@ -100,8 +100,8 @@ pub(crate) struct Balance {
     pub(super) rule: OutlierPolicy,
     /// Turn of round robin among all candidates.
     next: AtomicUsize,
-    /// Turns among some of them.
-    turns: Turns,
+    /// Turns among some of them: those that pass a filter, or are not set aside.
+    round_robin: RoundRobin,
     /// Key of the candidate that [`PickPolicy::Sticky`] sticks to.
     chosen: Mutex<Option<Arc<str>>>,
     /// `Load`s of instances that were set aside and are not known to be sound again.
@@ -117,7 +117,7 @@ impl Balance {
             policy,
             rule,
             next: AtomicUsize::new(0),
-            turns: Turns::default(),
+            round_robin: RoundRobin::default(),
             chosen: Mutex::default(),
             troubled: Mutex::default(),
             is_troubled: AtomicBool::new(false),
@@ -181,7 +181,7 @@ impl Balance {
         let index = match self.policy {
             PickPolicy::RoundRobin => match among {
                 Among::All => self.next.fetch_add(1, Ordering::Relaxed) % count,
-                Among::Some => self.turns.take(candidates),
+                Among::Some => self.round_robin.take(candidates),
             },
             PickPolicy::Random => any(),
             PickPolicy::Sticky => self.stick(candidates),
@@ -235,7 +235,7 @@ impl<P> fmt::Debug for Candidate<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::turns::SETS;
+    use super::super::round_robin::SETS;
     use super::*;
     use std::collections::BTreeMap;
     use std::time::Duration;

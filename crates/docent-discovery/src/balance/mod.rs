@@ -5,7 +5,7 @@ mod error;
 mod load;
 mod picked;
 mod policy;
-mod turns;
+mod round_robin;
 
 use choice::Candidates;
 pub(crate) use choice::{Balance, Candidate};
@@ -14,4 +14,4 @@ pub(crate) use load::Load;
 pub use load::OutlierPolicy;
 pub use picked::Picked;
 pub use policy::PickPolicy;
-use turns::Turns;
+use round_robin::RoundRobin;

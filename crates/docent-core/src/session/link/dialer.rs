@@ -3,7 +3,7 @@
 
 mod candidate;
 mod ensemble;
-mod known;
+mod known_addresses;
 mod last_error;
 mod left;
 mod link_news;

@@ -1,4 +1,4 @@
-use super::known::Known;
+use super::known_addresses::KnownAddresses;
 use super::last_error::LastError;
 use super::left::Left;
 use super::link_news::LinkNews;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 pub(crate) struct Ensemble {
     pub(super) transport: Arc<dyn Transport>,
     pub(crate) servers: Servers,
-    pub(super) known: Known,
+    pub(super) known: KnownAddresses,
     pub(super) left: Left,
     pub(crate) last_error: LastError,
     pub(super) refusals: Refusals,
@@ -25,7 +25,7 @@ impl Ensemble {
         Self {
             transport,
             servers: Servers::new(servers),
-            known: Known::default(),
+            known: KnownAddresses::default(),
             left: Left::default(),
             last_error: LastError::default(),
             refusals: Refusals::default(),

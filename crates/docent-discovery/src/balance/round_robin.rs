@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 /// Sets of candidates whose turns are remembered: those that were picked from last.
 pub(super) const SETS: usize = 64;
 
-/// Turns of round robin, of each set of candidates on its own: picks from one set, such as those that pass a
+/// Round robin within each set of candidates on its own: picks from one set, such as those that pass a
 /// filter, move no other one on.
 ///
 /// A set that is not remembered begins anywhere, so that its candidates have their shares also where more
 /// sets take turns than are remembered.
 #[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<VecDeque<Turn>>);
+pub(super) struct RoundRobin(Mutex<VecDeque<Turn>>);
 
 /// Turn of one set.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ struct Turn {
     next: usize,
 }
 
-impl Turns {
+impl RoundRobin {
     /// Index of the candidate whose turn it is among `candidates`, of which there is at least one.
     pub(super) fn take<P>(&self, candidates: &(impl Candidates<P> + ?Sized)) -> usize {
         let mut hasher = DefaultHasher::new();

@@ -6,10 +6,10 @@ use docent_core::{Client, Error, Node, Stat, planted};
 use futures_util::future::try_join;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Value that a `Config` published last, with the history: the one that its next publish replaces, unless
+/// Last value that a `Config` published, with the history: the one that the next publish replaces, unless
 /// somebody else writes.
 #[derive(Default)]
-pub(super) struct Known(Mutex<Option<Published>>);
+pub(super) struct LastPublished(Mutex<Option<Published>>);
 
 struct Published {
     revision: Revision,
@@ -64,13 +64,13 @@ impl Present {
     }
 }
 
-impl Known {
+impl LastPublished {
     fn published(&self) -> MutexGuard<'_, Option<Published>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value that is there if nobody else has written, to be replaced without a look; `None` when that
-    /// should be looked at. `any` when the next value is the same whatever is there.
+    /// The value that is there if nobody else has written, to be replaced without a look; `None` when it has
+    /// to be read. `any` says that the next value is the same whatever is there.
     ///
     /// A node that was deleted and made anew may have the version of the known one by now. An earlier value
     /// in its history tells the two apart: its name has the transactions that wrote it and made the node.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Addresses that names had when they resolved last. Servers mostly outlive a failure of the name service.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known(Arc<Mutex<HashMap<ServerAddress, Vec<SocketAddr>>>>);
+pub(super) struct KnownAddresses(Arc<Mutex<HashMap<ServerAddress, Vec<SocketAddr>>>>);
 
-impl Known {
+impl KnownAddresses {
     fn lock(&self) -> MutexGuard<'_, HashMap<ServerAddress, Vec<SocketAddr>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
