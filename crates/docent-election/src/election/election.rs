@@ -31,8 +31,8 @@ use tokio::time::Instant;
 ///   before the next term of the same candidate begins.
 /// - A candidate that campaigns is in the line, or on its way to it, or an error says why not. It leaves only
 ///   when its future is dropped or done.
-/// - A leader that leaves wakes the next candidate, and the one behind it, which looks ahead. Without faults a
-///   leader leads for as long as it wants, and of those who wait the next alone writes, to keep its lease
+/// - A leader that leaves wakes the next candidate, and the one behind it, which looks ahead. Without faults
+///   a leader leads for as long as it wants, and of those who wait the next alone writes, to keep its lease
 ///   young.
 ///
 /// # Assumptions
