@@ -22,7 +22,6 @@ use crate::session::{Fired, Outcome, PersistentNews, Watch};
 use crate::time::Backoff;
 use crate::watch::patience;
 use alarms::Alarms;
-pub(crate) use asked::most_in_a_reply;
 use asked::{Ask, Asked};
 use child_watch::ChildWatch;
 use futures_util::future::FutureExt;
@@ -106,7 +105,7 @@ impl ChildrenTask {
     ) -> Self {
         Self {
             attachment: Attachment::new(&shared),
-            batch: most_in_a_reply(&shared),
+            batch: shared.most_in_a_read(),
             shared,
             path,
             full,
@@ -270,7 +269,7 @@ impl ChildrenTask {
         if synced {
             self.syncing = false;
             self.loaded = true;
-            self.batch = (2 * self.batch).min(most_in_a_reply(&self.shared));
+            self.batch = (2 * self.batch).min(self.shared.most_in_a_read());
             self.store.caught_up();
         }
     }

@@ -29,7 +29,6 @@ mod tree_task;
 
 pub use children::ChildrenCache;
 pub use children_event::{ChildrenEvent, ChildrenEvents};
-pub(crate) use children_task::most_in_a_reply;
 pub use node::{NodeCache, NodeChanges};
 pub use shared_node::SharedNode;
 pub use snapshot::ChildrenSnapshot;

@@ -1,5 +1,4 @@
 use super::claim_all::Wanted;
-use crate::cache::most_in_a_reply;
 use crate::guard::SessionGeneration;
 use crate::node::Node;
 use crate::operation::Shared;
@@ -23,7 +22,7 @@ pub(super) enum Unread {
     Cause(Cause),
 }
 
-/// What a node was read as; `None` when there is none.
+/// Data and status of a node as read; `None` when there is none.
 type Found = Option<(Option<Bytes>, Stat)>;
 
 impl<'a> Reads<'a> {
@@ -33,7 +32,7 @@ impl<'a> Reads<'a> {
         generation: &'a SessionGeneration,
         wanted: &'a [Wanted],
     ) -> Self {
-        let most = if shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { most_in_a_reply(shared) };
+        let most = if shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { shared.most_in_a_read() };
         let ask = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
         Self { shared, generation, asked: wanted.chunks(most).map(ask).collect() }
     }

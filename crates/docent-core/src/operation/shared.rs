@@ -56,6 +56,13 @@ impl Shared {
         (Arc::new(shared), task)
     }
 
+    /// Number of nodes, at most 64, that fit into one reply for certain, each as large as the servers take it.
+    pub(crate) fn most_in_a_read(&self) -> usize {
+        const MOST: usize = 64;
+        const HEADER_AND_STAT: usize = 256;
+        (self.config.max_reply / (self.config.max_request + HEADER_AND_STAT)).clamp(1, MOST)
+    }
+
     /// Opens the session after the one of `generation`, which ended by `end`.
     pub(crate) fn open_next(
         &self,

@@ -1,6 +1,5 @@
 //! Requests of a cache of children that are under way.
 
-use crate::operation::Shared;
 use crate::session::{Outcome, Pending};
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesOrdered, StreamExt};
@@ -11,9 +10,6 @@ const WINDOW: usize = 60;
 
 /// Weight of a read of several children; that of any other request is 1.
 const HEAVY: usize = 8;
-
-/// Most children in one read.
-const BATCH: usize = 64;
 
 /// A request of the cache.
 pub(super) enum Ask {
@@ -57,10 +53,4 @@ impl Asked {
         self.weight -= ask.weight();
         Some((ask, outcome))
     }
-}
-
-/// Number of nodes that fit into a reply for certain, each as large as the servers take it.
-pub(crate) fn most_in_a_reply(shared: &Shared) -> usize {
-    const HEADER_AND_STAT: usize = 256;
-    (shared.config.max_reply / (shared.config.max_request + HEADER_AND_STAT)).clamp(1, BATCH)
 }
