@@ -9,8 +9,8 @@ use docent_proto::OpCode;
 use docent_tests::soon;
 
 /// A folder of a hundred children, which are more than are read one by one, and a cache of it whose request
-/// for the watches that were not set by reads is held. Also their names, its client and one beside it, and the
-/// proxy.
+/// for the watches that were not set by reads is held. Also their names, its client and one beside it, and
+/// the proxy.
 async fn unarmed(server: &TestServer) -> (Vec<String>, [Client; 2], Proxy, ChildrenCache) {
     let (other, proxy) = (connect(server).await, server.proxy().await);
     let names: Vec<_> = (0..100).map(|n| format!("{n:03}")).collect();

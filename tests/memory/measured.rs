@@ -1,5 +1,5 @@
-//! A process that tells how much of its heap each of many things takes: `measured CONNECT-STRING THING COUNT`,
-//! where the thing is `client` or `viewed`.
+//! A process that tells how much of its heap each of many things takes: `measured CONNECT-STRING THING
+//! COUNT`, where the thing is `client` or `viewed`.
 //!
 //! Prints `made` once they are there; then, when it reads a line, the bytes for each.
 

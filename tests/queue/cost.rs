@@ -82,8 +82,8 @@ both_backends! {
             soon(delivery.ack()).await.unwrap();
         }
         let trace = awaited(&proxy.trace()[before..]);
-        // Items and claims are listed in one request: for the first item, beside the last acknowledgement, and
-        // each half a second.
+        // Items and claims are listed in one request: for the first item, beside the last acknowledgement,
+        // and each half a second.
         let lists = trace.iter().filter(|frame| frame.is_request(OpCode::MultiRead)).count();
         let halves = usize::try_from(began.elapsed().as_millis() / 500).unwrap();
         assert!(lists <= 2 + halves, "{lists} listings for {ITEMS} items in {halves} half seconds");

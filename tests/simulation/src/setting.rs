@@ -22,7 +22,8 @@ pub(crate) struct Setting {
     pub(crate) zxid_in_events: bool,
     /// Whether caches ask for persistent watches.
     pub(crate) persistent_watches: bool,
-    /// Whether a follower has the operations of ZooKeeper 3.5 alone, as in an ensemble that is being upgraded.
+    /// Whether a follower has the operations of ZooKeeper 3.5 alone, as in an ensemble that is being
+    /// upgraded.
     pub(crate) old_follower: bool,
     /// For how long a follower that lost its leader goes on serving.
     pub(crate) sync_limit: Duration,

@@ -10,15 +10,15 @@ use std::time::Duration;
 /// Command line of the recipes bench.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Short samples in three rounds, five of those that vary most, and no growth: a quarter of an hour at most
-    /// on two cores.
+    /// Short samples in three rounds, five of those that vary most, and no growth: a quarter of an hour at
+    /// most on two cores.
     #[arg(long)]
     pub(super) quick: bool,
     /// Only the workloads whose names begin so.
     #[arg(long)]
     pub(super) only: Option<String>,
-    /// Rounds; in each all sides are measured, one after the other. Default: 5; with `--quick` 5 of what varies
-    /// most and 3 of the rest.
+    /// Rounds; in each all sides are measured, one after the other. Default: 5; with `--quick` 5 of what
+    /// varies most and 3 of the rest.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Length of a sample of a rate, in milliseconds.

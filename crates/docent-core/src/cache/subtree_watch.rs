@@ -4,8 +4,8 @@ use crate::session::{PersistentNews, PersistentWatch};
 use std::mem;
 use std::sync::Arc;
 
-/// Persistent watch of a cache on its node and all below it, in place of one-shot ones, with the nodes that the
-/// news being taken have deleted.
+/// Persistent watch of a cache on its node and all below it, in place of one-shot ones, with the nodes that
+/// the news being taken have deleted.
 #[derive(Debug, Default)]
 pub(super) struct SubtreeWatch {
     watch: Option<PersistentWatch>,

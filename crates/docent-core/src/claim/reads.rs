@@ -51,7 +51,8 @@ impl<'a> Reads<'a> {
                     }
                     result => found(nodes.len(), result).map_err(Unread::Refused)?,
                 },
-                // Also where a server was too busy: claims that are made once more would be counted once more.
+                // Also where a server was too busy: claims that are made once more would be counted once
+                // more.
                 Err(Cause::LinkLost | Cause::QueueFull) => again(generation, nodes, deadline).await?,
                 Err(Cause::TooLarge { .. }) if nodes.len() > 1 => again(generation, nodes, deadline).await?,
                 Err(cause) => return Err(Unread::Cause(cause)),

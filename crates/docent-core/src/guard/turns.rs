@@ -40,8 +40,8 @@ impl Turns {
 
     /// True when no write of an earlier turn may still be applied; for one who has ended that turn.
     pub(crate) fn are_settled(&self) -> bool {
-        // The end of the turn is stored, then the count is read; a write is counted, then the end is read. With
-        // both fences one of the two sees the other.
+        // The end of the turn is stored, then the count is read; a write is counted, then the end is read.
+        // With both fences one of the two sees the other.
         fence(Ordering::SeqCst);
         self.unsettled.load(Ordering::SeqCst) == 0
     }

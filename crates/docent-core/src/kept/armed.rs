@@ -80,8 +80,8 @@ impl Armed {
     }
 }
 
-/// The data found, as it is kept for as long as the node: not as a part of a read buffer, which would keep all
-/// of it in memory.
+/// The data found, as it is kept for as long as the node: not as a part of a read buffer, which would keep
+/// all of it in memory.
 fn kept(found: Option<&Bytes>, wanted: &Bytes) -> Bytes {
     match found {
         Some(found) if found == wanted => wanted.clone(),

@@ -37,7 +37,8 @@ const DIGITS: usize = 10;
 /// The number at the end of a contender's name: ten digits, or a minus and ten digits, right after the last
 /// `marker`, which does not end with a digit. `None` for names of others.
 pub(super) fn sequence(name: &str, marker: &str) -> Option<i32> {
-    // From the end: each listing of a line has many names, and a search for the marker costs several times that.
+    // From the end: each listing of a line has many names, and a search for the marker costs several times
+    // that.
     let (text, digits) = name.as_bytes().split_last_chunk::<DIGITS>()?;
     let number = digits.iter().try_fold(0, |number: i64, digit| {
         digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))

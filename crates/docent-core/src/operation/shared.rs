@@ -56,7 +56,8 @@ impl Shared {
         (Arc::new(shared), task)
     }
 
-    /// Number of nodes, at most 64, that fit into one reply for certain, each as large as the servers take it.
+    /// Number of nodes, at most 64, that fit into one reply for certain, each as large as the servers take
+    /// it.
     pub(crate) fn most_in_a_read(&self) -> usize {
         const MOST: usize = 64;
         const HEADER_AND_STAT: usize = 256;

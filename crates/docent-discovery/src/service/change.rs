@@ -145,8 +145,8 @@ impl<P> ChangeCursor<P> {
         }
     }
 
-    /// Waits until another state is shown; `None` when none comes any more. Each poll looks at the state that is
-    /// shown: the view's task wakes this up a moment later.
+    /// Waits until another state is shown; `None` when none comes any more. Each poll looks at the state that
+    /// is shown: the view's task wakes this up a moment later.
     async fn until_changed(&mut self) -> Option<()> {
         let shown = self.shown.clone();
         let mut changed = pin!(self.shown.changed());

@@ -51,9 +51,10 @@ impl MutexBuilder {
     /// client is shut down, and when a write of a guard's [transaction](crate::MutexGuard::transaction) may
     /// still be applied, because its reply was lost or it was not waited for.
     ///
-    /// Code that checks the [path](crate::MutexGuard::path) of a guard's node in a transaction of its own is to
-    /// use the guard's transaction instead: the node stays when the turn is over, so that such a check, which
-    /// does for a mutex that does not share, is neither waited for before the next turn nor refused in it.
+    /// Code that checks the [path](crate::MutexGuard::path) of a guard's node in a transaction of its own is
+    /// to use the guard's transaction instead: the node stays when the turn is over, so that such a check,
+    /// which does for a mutex that does not share, is neither waited for before the next turn nor refused in
+    /// it.
     ///
     /// The guards have a [`TurnFence`]: a number of 64 bits cannot tell them apart. An owner that holds such
     /// a guard is refused with [`WouldDeadlock`](crate::AcquireError::WouldDeadlock) by a mutex of the same

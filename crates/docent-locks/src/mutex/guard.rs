@@ -59,9 +59,9 @@ impl<F: FenceKind> MutexGuard<F> {
 
     /// The path of the lock's node.
     ///
-    /// Where tasks [share tickets](crate::MutexBuilder::share_in_process) the node is there for all turns with
-    /// a ticket: that it exists, as a check in a transaction of your own finds out, does not say that this
-    /// guard still has the lock. Only [`transaction`](Self::transaction) is bound to the turn.
+    /// Where tasks [share tickets](crate::MutexBuilder::share_in_process) the node is there for all turns
+    /// with a ticket: that it exists, as a check in a transaction of your own finds out, does not say that
+    /// this guard still has the lock. Only [`transaction`](Self::transaction) is bound to the turn.
     pub fn path(&self) -> String {
         self.hold.path()
     }
@@ -118,8 +118,8 @@ impl<F: FenceKind> MutexGuard<F> {
         self.hold.verify().await
     }
 
-    /// Prepares writes to ZooKeeper that are applied, all together, only while the lock is held: with a shared
-    /// ticket only in this guard's turn.
+    /// Prepares writes to ZooKeeper that are applied, all together, only while the lock is held: with a
+    /// shared ticket only in this guard's turn.
     pub fn transaction(&self) -> Transaction {
         self.hold.transaction()
     }

@@ -123,15 +123,15 @@ impl Follower {
     ///
     /// A follower that lags answers `exists`, `getData`, `getChildren` and `multiRead` from the tree as it
     /// was so long ago. Where the watched node has changed since then, the follower catches up right after
-    /// the answer, and the watch tells of that; one that stays tells of each change. The client knows of something newer when its handshake, a
-    /// reply or a watch on this link said so: then it is shown that. So a read after a `sync`, or after a
-    /// write of its own, shows the tree as it was when that was answered, and a client that comes with a new
-    /// link may not find a node that was created before it lost the old one. The header of such a reply, and
-    /// of one to a ping, carries the transaction that is shown.
+    /// the answer, and the watch tells of that; one that stays tells of each change. The client knows of
+    /// something newer when its handshake, a reply or a watch on this link said so: then it is shown that. So
+    /// a read after a `sync`, or after a write of its own, shows the tree as it was when that was answered,
+    /// and a client that comes with a new link may not find a node that was created before it lost the old
+    /// one. The header of such a reply, and of one to a ping, carries the transaction that is shown.
     ///
     /// While a follower lags the server copies its tree before each write, and keeps the copies, and what it
-    /// told of each write, for that time: meant for small trees. A follower that is [cut off](Self::cut_off) shows nothing older than that
-    /// moment.
+    /// told of each write, for that time: meant for small trees. A follower that is [cut off](Self::cut_off)
+    /// shows nothing older than that moment.
     pub fn set_lag(&self, lag: Duration) {
         self.hub.lock().set_lag_ms(self.member, millis(lag));
     }

@@ -266,8 +266,8 @@ impl Machine {
         let forgotten = self.watches.unregister(id, path, kind);
         self.remove_forsaken();
         // On a link that is down there is no watch: it just is not set again. Where a read on its way asks
-        // for one in the same table, its removal would take that away, too. So it would a persistent one, which
-        // tells of data: in the table of children that one is of no use.
+        // for one in the same table, its removal would take that away, too. So it would a persistent one,
+        // which tells of data: in the table of children that one is of no use.
         if forgotten && self.link != Link::Down && !self.requests.will_watch(path, kind) {
             let kind = match kind {
                 WatchKind::Data | WatchKind::Exist if self.persistent.concerns(path) => return,

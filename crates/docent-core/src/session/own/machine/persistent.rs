@@ -63,9 +63,9 @@ impl Machine {
         }
     }
 
-    /// Takes note that a request is written, and turns one that would set a watch on the data at the path of a
-    /// persistent one into one without: that one serves it. True for such a request. Watches on children are
-    /// in another table of the servers, where they take nothing away.
+    /// Takes note that a request is written, and turns one that would set a watch on the data at the path of
+    /// a persistent one into one without: that one serves it. True for such a request. Watches on children
+    /// are in another table of the servers, where they take nothing away.
     pub(super) fn note_persistent(&mut self, request: &mut Request) -> bool {
         let persistent = &mut self.persistent;
         match request {
@@ -109,9 +109,9 @@ impl Machine {
         self.restore.push_back(Request::SetWatches(Watches { relative_zxid, child, ..Watches::default() }));
     }
 
-    /// Takes note that a watch on data takes the place of the persistent one of a path, at servers before 3.9.
-    /// It is set again right behind, for those whom it serves there. Its subscribers begin anew: what happens
-    /// below the path in between is not told.
+    /// Takes note that a watch on data takes the place of the persistent one of a path, at servers before
+    /// 3.9. It is set again right behind, for those whom it serves there. Its subscribers begin anew: what
+    /// happens below the path in between is not told.
     fn replaced(&mut self, path: String) {
         self.persistent.withdraw_at(&path, &mut self.deliveries.persistent);
         let mode = WatchMode::PersistentRecursive;
@@ -155,8 +155,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes an answer that is not the one due. Servers before 3.6 refuse a request of a kind that they do not
-    /// have before they answer earlier ones, and close the link.
+    /// Takes an answer that is not the one due. Servers before 3.6 refuse a request of a kind that they do
+    /// not have before they answer earlier ones, and close the link.
     pub(super) fn refused_early(&mut self, xid: i32, code: Code, now: Timestamp) {
         let mut in_flight = self.requests.in_flight.iter();
         if code == Code::UNIMPLEMENTED && in_flight.any(|sent| sent.xid == xid && asks(sent.op)) {
