@@ -153,9 +153,6 @@ catalogue! {
     /// A cache with a persistent watch takes itself for up to date once that is set again on a new link, and
     /// does not read what changed while there was none.
     GapTakenForTold = "gap-taken-for-told",
-    /// A cache whose server has no persistent watches goes on with one-shot ones, but does not list its
-    /// folder or tree anew, so that it has none.
-    FallbackWithoutListing = "fallback-without-listing",
     /// A link is made to any server, also one that lags behind the transactions seen, and values of a
     /// configuration go back.
     OlderAfterNewer = "older-after-newer",

@@ -84,7 +84,6 @@ const RECIPES: &[Recipe] = &[
             "blind-delete",
             "no-read-on-reconnect",
             "gap-taken-for-told",
-            "fallback-without-listing",
             "bad-node-spoils-list",
             "known-without-watch",
             "deleted-unseen",

@@ -105,9 +105,6 @@ impl ChildrenTask {
     fn withdrawn(&mut self) {
         self.persistent.end();
         self.work.set_persistent(false);
-        if planted!(FallbackWithoutListing) {
-            return;
-        }
         self.store.stale();
         if self.up {
             self.held = true;

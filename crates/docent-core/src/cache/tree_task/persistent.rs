@@ -65,9 +65,6 @@ impl TreeTask {
     fn withdrawn(&mut self) {
         self.persistent.end();
         self.nodes.set_persistent(false);
-        if planted!(FallbackWithoutListing) {
-            return;
-        }
         self.store.stale();
         if self.up {
             self.held = true;
