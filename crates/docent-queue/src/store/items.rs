@@ -130,7 +130,7 @@ impl Items {
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::NoNode && round < ROUNDS => {
-                    ensure_folder(&self.client, &self.paths.items).await?;
+                    Box::pin(ensure_folder(&self.client, &self.paths.items)).await?;
                     round += 1;
                 }
                 Err(error) if planted!(PutRetriedOnAbsence) && error.kind() == ErrorKind::OutcomeUnknown => {}
