@@ -1,7 +1,7 @@
 use crate::attempt_trace::AttemptTrace;
 use crate::event::{AttemptId, ClientId, Event, EventKind};
 use crate::timeline::Timeline;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// An attempt among those of a client at a path.
@@ -22,6 +22,8 @@ pub(crate) struct Attempts<'a> {
     by_client_and_path: BTreeMap<(ClientId, &'a str), Vec<Wait>>,
     /// The attempts that go together, and the group that an attempt is in.
     groups: Vec<&'a [AttemptId]>,
+    /// Clients whose attempts share tickets, with the path.
+    sharing: BTreeSet<(ClientId, &'a str)>,
     group_of: BTreeMap<AttemptId, usize>,
     /// Contradictions, with the attempt and the place in the record.
     pub(crate) contradictions: Vec<(AttemptId, usize, &'static str)>,
@@ -34,6 +36,7 @@ impl<'a> Attempts<'a> {
             attempts.note(index, event, lives);
         }
         attempts.find_last();
+        attempts.find_sharing();
         attempts
     }
 
@@ -47,6 +50,14 @@ impl<'a> Attempts<'a> {
                 wait.last = last.flatten();
             }
         }
+    }
+
+    /// Finds the clients that had turns with a ticket.
+    fn find_sharing(&mut self) {
+        let has_turn =
+            |trace: &&AttemptTrace<'_>| trace.granted.is_some_and(|(_, grant)| grant.turn.is_some());
+        let turns = self.traces.values().filter(has_turn);
+        self.sharing = turns.map(|trace| (trace.client, trace.attempt.path.as_str())).collect();
     }
 
     fn note(&mut self, index: usize, event: &'a Event, lives: &BTreeMap<ClientId, Timeline>) {
@@ -115,6 +126,12 @@ impl<'a> Attempts<'a> {
         let begun = &waits[..waits.partition_point(|wait| wait.began <= until)];
         let over = begun.partition_point(|wait| wait.last.is_some_and(|(over, _)| over < since));
         begun[over..].iter().filter_map(|wait| self.traces.get(&wait.id))
+    }
+
+    /// True where the attempts of a client at a path share tickets: one that ends leaves its place in the line
+    /// to those that wait on.
+    pub(crate) fn are_sharing(&self, client: ClientId, path: &str) -> bool {
+        self.sharing.contains(&(client, path))
     }
 
     /// The attempts that go together.

@@ -82,7 +82,16 @@ fn waited_for(
     let waits = analysis.attempts.waits(client, node.folder());
     let begun = waits.partition_point(|wait| wait.began <= created + analysis.tolerances().grain);
     let Some(wait) = begun.checked_sub(1).map(|last| &waits[last]) else { return Some((created, None)) };
-    let (over, attempt) = wait.last?;
+    let (mut over, mut attempt) = wait.last?;
+    if analysis.attempts.are_sharing(client, node.folder()) {
+        // An attempt that began before the place was left waits on in it.
+        for wait in &waits[begun..] {
+            if wait.began > over {
+                break;
+            }
+            (over, attempt) = wait.last?;
+        }
+    }
     Some(if over < created { (created, None) } else { (over, Some(attempt)) })
 }
 
@@ -221,6 +230,30 @@ mod tests {
         history.end(20_000).breaks(M6);
         let (mut history, node) = two(300);
         history.at(8_100).delete(node).end(20_000).breaks(M6);
+    }
+
+    #[test]
+    fn the_place_that_an_attempt_leaves_is_that_of_others_where_they_share_it() {
+        let history = |shares: bool| {
+            let mut history = HistoryBuilder::new();
+            let first = history.at(100).begin(0);
+            history.create(first).at(110);
+            if shares {
+                history.grant_turn(first)
+            } else {
+                history.grant(first)
+            };
+            history.at(200).dropped(first).delete(first);
+            let left = history.at(300).begin(0);
+            let waits = history.create(left).at(350).begin(0);
+            history.at(400).ended(left, Ending::Cancelled).at(8_000).ended(waits, Ending::Cancelled);
+            (history, left)
+        };
+        let (mut shared, node) = history(true);
+        shared.clone().at(8_050).delete(node).end(20_000).holds();
+        shared.end(20_000).breaks(M6);
+        let (mut apart, node) = history(false);
+        apart.at(8_050).delete(node).end(20_000).breaks(M6);
     }
 
     #[test]

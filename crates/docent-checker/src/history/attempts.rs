@@ -1,5 +1,5 @@
 use super::builder::{Begun, HistoryBuilder, LOCK, client};
-use crate::event::{Attempt, AttemptId, Ending, EventKind, Grant, Handle, Role, Use};
+use crate::event::{Attempt, AttemptId, Ending, EventKind, Grant, Handle, Role, Turn, Use};
 use crate::journal::{Change, ChangeKind};
 use std::time::Duration;
 
@@ -121,14 +121,25 @@ impl HistoryBuilder {
         self.grant_as(attempt, Some(fence))
     }
 
+    /// The first turn with a shared ticket.
+    pub(crate) fn grant_turn(&mut self, attempt: AttemptId) -> &mut Self {
+        let turn = Turn { number: 0, last: 9 };
+        let fence = turn.fence(self.czxid(&self.node(attempt)).unsigned_abs());
+        self.grant_of(attempt, Some(fence), Some(turn))
+    }
+
     /// Without a fence.
     pub(crate) fn grant_plain(&mut self, attempt: AttemptId) -> &mut Self {
         self.grant_as(attempt, None)
     }
 
     fn grant_as(&mut self, attempt: AttemptId, fence: Option<u64>) -> &mut Self {
+        self.grant_of(attempt, fence, None)
+    }
+
+    fn grant_of(&mut self, attempt: AttemptId, fence: Option<u64>, turn: Option<Turn>) -> &mut Self {
         let (session, generation) = self.sessions[&client(self.number_of(attempt))];
-        let grant = Grant { node: self.node(attempt), session, generation, fence, turn: None };
+        let grant = Grant { node: self.node(attempt), session, generation, fence, turn };
         self.tell(self.number_of(attempt), EventKind::Granted(attempt, grant))
     }
 
