@@ -22,8 +22,8 @@ pub(crate) struct Attempts<'a> {
     by_client_and_path: BTreeMap<(ClientId, &'a str), Vec<Wait>>,
     /// The attempts that go together, and the group that an attempt is in.
     groups: Vec<&'a [AttemptId]>,
-    /// Clients whose attempts share tickets, with the path.
-    sharing: BTreeSet<(ClientId, &'a str)>,
+    /// Paths at which clients' attempts share tickets.
+    sharing: BTreeSet<&'a str>,
     group_of: BTreeMap<AttemptId, usize>,
     /// Contradictions, with the attempt and the place in the record.
     pub(crate) contradictions: Vec<(AttemptId, usize, &'static str)>,
@@ -52,12 +52,12 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Finds the clients that had turns with a ticket.
+    /// Finds the paths at which there were turns with a ticket.
     fn find_sharing(&mut self) {
         let has_turn =
             |trace: &&AttemptTrace<'_>| trace.granted.is_some_and(|(_, grant)| grant.turn.is_some());
         let turns = self.traces.values().filter(has_turn);
-        self.sharing = turns.map(|trace| (trace.client, trace.attempt.path.as_str())).collect();
+        self.sharing = turns.map(|trace| trace.attempt.path.as_str()).collect();
     }
 
     fn note(&mut self, index: usize, event: &'a Event, lives: &BTreeMap<ClientId, Timeline>) {
@@ -128,10 +128,10 @@ impl<'a> Attempts<'a> {
         begun[over..].iter().filter_map(|wait| self.traces.get(&wait.id))
     }
 
-    /// True where the attempts of a client at a path share tickets: one that ends leaves its place in the line
-    /// to those that wait on.
-    pub(crate) fn are_sharing(&self, client: ClientId, path: &str) -> bool {
-        self.sharing.contains(&(client, path))
+    /// True where the attempts of a client share tickets: one that ends leaves its place in the line to those
+    /// that wait on.
+    pub(crate) fn are_sharing(&self, path: &str) -> bool {
+        self.sharing.contains(path)
     }
 
     /// The attempts that go together.

@@ -83,7 +83,7 @@ fn waited_for(
     let begun = waits.partition_point(|wait| wait.began <= created + analysis.tolerances().grain);
     let Some(wait) = begun.checked_sub(1).map(|last| &waits[last]) else { return Some((created, None)) };
     let (mut over, mut attempt) = wait.last?;
-    if analysis.attempts.are_sharing(client, node.folder()) {
+    if analysis.attempts.are_sharing(node.folder()) {
         // An attempt that began before the place was left waits on in it.
         for wait in &waits[begun..] {
             if wait.began > over {
