@@ -38,6 +38,27 @@ both_backends! {
         assert_eq!(gone, ["-me", "-them"]);
     }
 
+    async fn a_node_that_was_made_anew_before_its_member_left_is_not_told_behind_that(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mine = group(&client);
+        let members = soon(mine.members()).await.unwrap();
+        let me = soon(mine.join("me", "1")).await.unwrap();
+        let mut changes = members.changes();
+        assert_eq!(next(&mut changes).await, "+me=1");
+        // The stream hears of all this later.
+        other.delete(me.path(), None).await.unwrap();
+        until_present(&client, &other, me.path()).await;
+        let _them = soon(group(&other).join("them", "")).await.unwrap();
+        soon(async { while ids(&members) != "me them" { tokio::task::yield_now().await; } }).await;
+        soon(me.leave()).await.unwrap();
+        soon(async { while ids(&members) != "them" { tokio::task::yield_now().await; } }).await;
+        let mut told = [next(&mut changes).await, next(&mut changes).await];
+        told.sort();
+        assert_eq!(told, ["+them=", "-me"]);
+        assert!(futures_util::poll!(changes.next()).is_pending());
+    }
+
     async fn who_leaves_takes_nothing_of_who_joins_after_it(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;

@@ -62,6 +62,8 @@ pub struct MemberChanges {
 struct KnownPeer {
     peer: Peer,
     mzxid: i64,
+    /// Set for an own member until it is told as gone: its node may come and go until then.
+    is_own: bool,
 }
 
 impl MemberChanges {
@@ -102,8 +104,9 @@ impl MemberChanges {
         self.tell(id);
         self.missing.remove(id);
         let (peer, mzxid) = (Peer::new(id, node), node.stat.mzxid);
-        let is_own = self.group.own().contains_key(id);
-        match self.known.insert(Arc::clone(id), KnownPeer { peer: peer.clone(), mzxid }) {
+        // The stream may hear of a node that was made anew when the member has left meanwhile.
+        let is_own = self.is_own(id);
+        match self.known.insert(Arc::clone(id), KnownPeer { peer: peer.clone(), mzxid, is_own }) {
             None => self.say(MemberChange::Joined(peer)),
             Some(known) if known.mzxid == mzxid => {}
             Some(known) if known.peer.czxid == peer.czxid => self.say(MemberChange::Updated(peer)),
@@ -120,20 +123,22 @@ impl MemberChanges {
     }
 
     fn delete(&mut self, id: &Arc<str>) {
-        if self.group.own().contains_key(id) {
+        if self.is_own(id) {
             self.missing.insert(Arc::clone(id));
-            return;
-        }
-        if let Some(known) = self.known.remove(id) {
+        } else if let Some(known) = self.known.remove(id) {
             self.say(MemberChange::Left(known.peer));
         }
+    }
+
+    fn is_own(&self, id: &Arc<str>) -> bool {
+        self.known.get(id).is_some_and(|known| known.is_own) || self.group.own().contains_key(id)
     }
 
     fn say(&mut self, change: MemberChange) {
         self.next.push_back(Ok(change));
     }
 
-    /// Tells of own members that have left now, and whose nodes were gone already.
+    /// Tells of own members that have left and whose nodes are gone, once all events were heard.
     fn part(&mut self) {
         let gone: Vec<_> = {
             let own = self.group.own();
@@ -141,7 +146,9 @@ impl MemberChanges {
         };
         for id in gone {
             self.missing.remove(&id);
-            self.delete(&id);
+            if let Some(known) = self.known.remove(&id) {
+                self.say(MemberChange::Left(known.peer));
+            }
         }
     }
 
@@ -172,10 +179,13 @@ impl Stream for MemberChanges {
             match Pin::new(&mut self.events).poll_next(cx) {
                 Poll::Ready(Some(event)) => self.hear(event),
                 Poll::Ready(None) => return Poll::Ready(None),
-                Poll::Pending => match self.left.poll_next_unpin(cx) {
-                    Poll::Ready(Some(())) => self.part(),
-                    _ => return Poll::Pending,
-                },
+                Poll::Pending => {
+                    let has_left = matches!(self.left.poll_next_unpin(cx), Poll::Ready(Some(())));
+                    self.part();
+                    if self.next.is_empty() && !has_left {
+                        return Poll::Pending;
+                    }
+                }
             }
         }
     }
