@@ -2,18 +2,20 @@ use super::claim_all::Wanted;
 use crate::guard::SessionGeneration;
 use crate::node::Node;
 use crate::operation::Shared;
-use crate::session::{Cause, Lane, Pending, lookup};
+use crate::session::{Cause, Lane, Outcome, Pending, Reply, lookup};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
-use std::sync::atomic::Ordering;
+use futures_util::FutureExt;
+use std::collections::VecDeque;
+use std::mem;
 use tokio::time::{Instant, timeout_at};
 
 /// Reads of the nodes that claims are of, on their way: several in one request, where servers know that.
 pub(super) struct Reads<'a> {
     shared: &'a Shared,
     generation: &'a SessionGeneration,
-    /// The nodes of each request.
-    asked: Vec<(&'a [Wanted], Pending)>,
+    /// The nodes of each request that was not answered yet.
+    asked: VecDeque<(&'a [Wanted], Pending)>,
 }
 
 #[derive(Debug)]
@@ -32,23 +34,22 @@ impl<'a> Reads<'a> {
         generation: &'a SessionGeneration,
         wanted: &'a [Wanted],
     ) -> Self {
-        let most = if shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { shared.most_in_a_read() };
+        let most = if shared.multi_reads.is_refused() { 1 } else { shared.most_in_a_read() };
         let ask = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
         Self { shared, generation, asked: wanted.chunks(most).map(ask).collect() }
     }
 
     /// The nodes; a read without a reply, or with one that a server is too busy for it, is repeated in the
     /// same session after a `sync`.
-    pub(super) async fn all(self, deadline: Instant) -> Result<Vec<Option<Node>>, Unread> {
-        let Self { shared, generation, asked } = self;
+    pub(super) async fn all(mut self, deadline: Instant) -> Result<Vec<Option<Node>>, Unread> {
+        let generation = self.generation;
         let mut all = Vec::new();
-        for (nodes, mut read) in asked {
-            let found = match read.by(deadline).await.answer() {
+        while let Some((nodes, mut read)) = self.asked.pop_front() {
+            let outcome = read.by(deadline).await;
+            self.learn(nodes, &outcome);
+            let found = match outcome.answer() {
                 Ok(reply) => match reply.result {
-                    Err(Code::UNIMPLEMENTED) if nodes.len() > 1 => {
-                        shared.no_multi_read.store(true, Ordering::Relaxed);
-                        again(generation, nodes, deadline).await?
-                    }
+                    Err(Code::UNIMPLEMENTED) if nodes.len() > 1 => again(generation, nodes, deadline).await?,
                     result => found(nodes.len(), result).map_err(Unread::Refused)?,
                 },
                 // Also where a server was too busy: claims that are made once more would be counted once
@@ -66,6 +67,29 @@ impl<'a> Reads<'a> {
             all.extend(found.into_iter().map(|found| found.map(node)));
         }
         Ok(all)
+    }
+
+    /// Takes note of whether the servers read many nodes in one request.
+    fn learn(&self, nodes: &[Wanted], outcome: &Outcome) {
+        let support = &self.shared.multi_reads;
+        match outcome {
+            _ if nodes.len() <= 1 => {}
+            Outcome::Reply(Reply { result: Err(Code::UNIMPLEMENTED), .. }) => support.refused(),
+            Outcome::Reply(_) => support.answered(),
+            Outcome::Unknown(Cause::LinkLost) => support.lost(),
+            Outcome::Unknown(_) | Outcome::NotSent(_) => {}
+        }
+    }
+}
+
+/// Claims that were not made, mostly for a lost link, leave their reads behind.
+impl Drop for Reads<'_> {
+    fn drop(&mut self) {
+        for (nodes, read) in mem::take(&mut self.asked) {
+            if let Some(outcome) = read.now_or_never() {
+                self.learn(nodes, &outcome);
+            }
+        }
     }
 }
 
@@ -115,7 +139,7 @@ async fn again(
 mod tests {
     use super::*;
     use crate::client::Client;
-    use crate::session::{Outcome, Reply, SessionEnd};
+    use crate::session::SessionEnd;
     use crate::time::deadline;
     use std::time::Duration;
 
@@ -126,10 +150,10 @@ mod tests {
         let is_unknown = result == Err(Code::UNIMPLEMENTED);
         let reply = Reply { result, zxid: 1, watch: None, watches: Vec::new() };
         let generation = client.shared().generation();
-        let asked = vec![(&wanted[..], Pending::ready(Outcome::Reply(reply)))];
+        let asked = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
         let reads = Reads { shared: client.shared(), generation: &generation, asked };
         let read = reads.all(deadline(Duration::from_millis(50))).await;
-        assert_eq!(client.shared().no_multi_read.load(Ordering::Relaxed), is_unknown);
+        assert_eq!(client.shared().multi_reads.is_refused(), is_unknown);
         read
     }
 
@@ -157,8 +181,25 @@ mod tests {
         );
         let refused = read(1, Ok(Response::Multi(vec![MultiResult::Failed(Code::NO_AUTH)]))).await;
         assert!(matches!(refused, Err(Unread::Refused(Code::NO_AUTH))));
-        // They are read one by one instead, by a server that is not there.
+        // They are read one by one instead, from a server that is not there.
         let unknown = read(2, Err(Code::UNIMPLEMENTED)).await;
         assert!(matches!(unknown, Err(Unread::Cause(Cause::Deadline))));
+    }
+
+    #[tokio::test]
+    async fn reads_behind_a_write_that_was_lost_with_the_link_tell_that_the_servers_do_not_know_them() {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let generation = client.shared().generation();
+        let (wanted, one) = ([Wanted::of("/a"), Wanted::of("/b")], [Wanted::of("/a")]);
+        let drop_with = |wanted, outcome| {
+            let asked = VecDeque::from([(wanted, Pending::ready(outcome))]);
+            drop(Reads { shared: client.shared(), generation: &generation, asked });
+            client.shared().multi_reads.is_refused()
+        };
+        let unknown =
+            || Reply { result: Err(Code::UNIMPLEMENTED), zxid: 1, watch: None, watches: Vec::new() };
+        assert!(!drop_with(&one[..], Outcome::Reply(unknown())));
+        assert!(!drop_with(&wanted[..], Outcome::Unknown(Cause::LinkLost)));
+        assert!(drop_with(&wanted[..], Outcome::Reply(unknown())));
     }
 }

@@ -4,7 +4,6 @@ use crate::node::Children;
 use crate::operation::Idempotency;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 use futures_util::future::try_join_all;
-use std::sync::atomic::Ordering;
 
 /// Lists the children of several nodes in this order, in one trip, and in one request where servers know
 /// that. `None` for a node that is not there.
@@ -15,9 +14,9 @@ use std::sync::atomic::Ordering;
 /// # Cancel safety
 /// This function is cancel safe.
 pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Option<Children>>, Error> {
-    let unknown = &client.shared().no_multi_read;
+    let support = &client.shared().multi_reads;
     if let [first, ..] = paths
-        && !unknown.load(Ordering::Relaxed)
+        && !support.is_refused()
     {
         let full = |path: &&str| client.shared().namespace.full("children", path);
         let full = paths.iter().map(full).collect::<Result<Vec<_>, _>>()?;
@@ -36,7 +35,7 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
                     })
                     .collect();
             }
-            Err(Code::UNIMPLEMENTED) => unknown.store(true, Ordering::Relaxed),
+            Err(Code::UNIMPLEMENTED) => support.refused(),
             Ok(_) => return Err(Error::from_code(Code::MARSHALLING_ERROR, "children").at(first)),
             Err(code) => return Err(Error::from_code(code, "children").at(first)),
         }

@@ -1,6 +1,7 @@
 //! Settings of a client, its state that outlives its sessions, and the parents of its nodes.
 
 mod config;
+mod multi_read_support;
 mod parents;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod setup;
@@ -9,6 +10,7 @@ mod state;
 
 pub(crate) use config::Config;
 pub use config::{ParentKind, RollbackPolicy};
+pub(crate) use multi_read_support::MultiReadSupport;
 pub(crate) use parents::{
     PARENT_ROUNDS, create_parents, create_parents_by, create_parents_in, refused_parent,
 };

@@ -1,4 +1,4 @@
-use super::{Config, ConnectionState, ConnectionStatus, Stage, Stages};
+use super::{Config, ConnectionState, ConnectionStatus, MultiReadSupport, Stage, Stages};
 use crate::error::ErrorKind;
 use crate::node::ClientIdentity;
 use crate::node::namespace::Namespace;
@@ -6,7 +6,7 @@ use crate::session::connect_string::ServerAddress;
 use crate::session::link::dialer::Ensemble;
 use crate::telemetry::{Introduced, introduce_client};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -28,8 +28,7 @@ pub(crate) struct Setup {
     pub(crate) default_data: String,
     pub(crate) ensemble: Ensemble,
     pub(crate) connection: watch::Sender<ConnectionStatus>,
-    /// Set once the servers, older than 3.6, refused to read many nodes in one request.
-    pub(crate) no_multi_read: AtomicBool,
+    pub(crate) multi_reads: MultiReadSupport,
     /// Runtime of the client's tasks but the supervisor, and of the threads that its views' hooks run on.
     pub(crate) runtime: Handle,
     /// Progress of its shutdown.
@@ -72,7 +71,7 @@ impl Setup {
             default_data,
             ensemble,
             connection: watch::Sender::new(connection),
-            no_multi_read: AtomicBool::new(false),
+            multi_reads: MultiReadSupport::default(),
             runtime,
             stages: Stages::default(),
             closing: CancellationToken::new(),

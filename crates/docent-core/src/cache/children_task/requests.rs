@@ -12,7 +12,6 @@ use crate::watch::{LONGEST_PAUSE, patience};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 
 impl ChildrenTask {
@@ -26,7 +25,7 @@ impl ChildrenTask {
             let watch = !self.persistent.is_set();
             self.send(Ask::List, Request::GetChildren2 { path: self.full.clone(), watch });
         }
-        let most = if self.shared.no_multi_read.load(Ordering::Relaxed) { 1 } else { self.batch };
+        let most = if self.shared.multi_reads.is_refused() { 1 } else { self.batch };
         while self.asked.has_room()
             && let Some(read) = self.work.next(most)
         {
@@ -238,7 +237,7 @@ impl ChildrenTask {
             }
             refused => {
                 if refused == Err(Code::UNIMPLEMENTED) {
-                    self.shared.no_multi_read.store(true, Ordering::Relaxed);
+                    self.shared.multi_reads.refused();
                 } else {
                     // Most likely the children were too large for one reply.
                     self.smaller_batches();

@@ -169,7 +169,7 @@ impl Machine {
     ) -> Result<(), LinkError> {
         let expected = self.requests.in_flight.front().map(|in_flight| in_flight.xid);
         if expected != Some(xid) {
-            self.refused_early(xid, header.code, now);
+            self.refused_early(header, now);
             return Err(LinkError::Protocol(format!("reply to request {xid}, expected {expected:?}")));
         }
         let op = self.requests.in_flight[0].op;
@@ -191,7 +191,7 @@ impl Machine {
                 self.all_restored();
             }
             (OpCode::SetWatches, code) if xid == xid::SET_WATCHES && code != Code::OK => {
-                self.refused_early(xid, code, now);
+                self.refused_early(header, now);
                 return Err(LinkError::Protocol(format!("watches could not be set again: {code}")));
             }
             (OpCode::SetWatches, _) if xid == xid::SET_WATCHES => {

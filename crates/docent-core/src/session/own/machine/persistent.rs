@@ -1,10 +1,10 @@
 //! Persistent watches of the machine.
 
 use super::{Link, Machine, Phase};
-use crate::session::{Lane, PersistentNews, Registration, WatchKind, Withdraw};
+use crate::session::{Lane, Outcome, PersistentNews, Registration, Reply, WatchKind, Withdraw};
 use crate::session::{LinkError, PersistentWatch};
 use crate::time::Timestamp;
-use docent_proto::{Code, EventKind, OpCode, Request, WatchEvent, WatchMode, Watches};
+use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches};
 use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -157,9 +157,19 @@ impl Machine {
 
     /// Takes an answer that is not the one due. Servers before 3.6 refuse a request of a kind that they do
     /// not have before they answer earlier ones, and close the link.
-    pub(super) fn refused_early(&mut self, xid: i32, code: Code, now: Timestamp) {
-        let mut in_flight = self.requests.in_flight.iter();
-        if code == Code::UNIMPLEMENTED && in_flight.any(|sent| sent.xid == xid && asks(sent.op)) {
+    pub(super) fn refused_early(&mut self, header: ReplyHeader, now: Timestamp) {
+        let mut in_flight = self.requests.in_flight.iter_mut();
+        let Some(refused) = in_flight.find(|sent| sent.xid == header.xid) else { return };
+        if header.code != Code::UNIMPLEMENTED {
+            return;
+        }
+        // The request stays in its place until the link is lost, as the others do.
+        if let Some(done) = refused.done.take() {
+            let result = Err(header.code);
+            let reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
+            self.deliveries.finished.push((done, Outcome::Reply(reply)));
+        }
+        if asks(refused.op) {
             self.support.refused(now);
             self.told_refusal = false;
         }

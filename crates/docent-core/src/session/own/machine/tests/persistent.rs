@@ -294,6 +294,20 @@ fn a_refusal_that_comes_before_earlier_replies_counts() {
 }
 
 #[test]
+fn a_request_that_is_refused_before_earlier_replies_is_told_of_its_refusal() {
+    let mut world = World::attached();
+    let (_, mut read) = world.get("/a", false);
+    let reads = Request::MultiRead(vec![MultiOp::GetData { path: "/b".to_owned() }]);
+    let (_, mut several) = world.submit(reads).unwrap();
+    world.written();
+    assert!(world.answer(2, Code::UNIMPLEMENTED, &Response::Empty).is_err());
+    world.lose_link();
+    let Ok(Outcome::Reply(reply)) = several.try_recv() else { panic!("it was refused") };
+    assert_eq!(reply.result.unwrap_err(), Code::UNIMPLEMENTED);
+    assert!(matches!(read.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
+}
+
+#[test]
 fn a_refusal_that_comes_before_the_other_watches_are_set_again_counts() {
     let (mut world, _, mut news) = watched();
     let (_, _fired) = world.machine.watches.register("/a", WatchKind::Data);
