@@ -50,7 +50,7 @@ pub use session::link::transport::{Dialled, Io, TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 pub use session::zookeeper_client;
 pub use setup::{ConnectionState, ConnectionStatus, ParentKind, RollbackPolicy, StateWatcher};
-pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock};
+pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock, parse_duration};
 pub use versioned::CreatedOrSet;
 pub use watch::WatchStream;
 

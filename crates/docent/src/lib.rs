@@ -128,11 +128,11 @@ pub mod recipe {
     pub use docent_core::{Participant, Role};
 }
 
-/// Clocks that leases are counted by, and the check of the machine's clock.
+/// Clocks that leases are counted by, the check of the machine's clock, and durations as settings have them.
 ///
 /// Guide: [the failure model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
 pub mod time {
-    pub use docent_core::{BootClock, Clock, ClockCheck, Timestamp, TokioClock};
+    pub use docent_core::{BootClock, Clock, ClockCheck, Timestamp, TokioClock, parse_duration};
 }
 
 /// Transports that reach the servers: TCP, TLS, or one of the application's own.

@@ -27,7 +27,7 @@ const LOOSE: [&str; 4] = ["error", "lib", "macros", "planted"];
 
 /// The crates, from the top. Those of one line do not know each other.
 const CRATES: [&[&str]; 7] = [
-    &["docent-bench"],
+    &["docent-bench", "docent-cli"],
     &["docent-battery", "docent"],
     &["docent-testkit"],
     &["docent-locks", "docent-election", "docent-queue", "docent-discovery", "docent-config"],

@@ -9,8 +9,17 @@ use std::time::Duration;
 pub(crate) const DURATION_RULE: &str =
     "must be a number of seconds, or a number with ms, s, m or h, as in \"1500ms\" or \"30s\"";
 
-/// Duration of a text as `30s`, `1500ms`, `1.5m`, `2h` or `30`, which are seconds.
-pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+/// Duration of a text as `30s`, `1500ms`, `1.5m`, `2h` or `30`, which are seconds: the form that durations
+/// have in [`Options`](crate::Options). `None` for another text.
+///
+/// ```
+/// use docent_core::parse_duration;
+/// use std::time::Duration;
+///
+/// assert_eq!(parse_duration("1500ms"), Some(Duration::from_millis(1_500)));
+/// assert_eq!(parse_duration("soon"), None);
+/// ```
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds = match &text[number.len()..] {
         "ms" => 0.001,

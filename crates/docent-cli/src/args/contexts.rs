@@ -1,0 +1,110 @@
+//! The file of contexts.
+
+use crate::exit::Failure;
+use docent::client::Options;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Contexts by name, as the file has them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contexts {
+    /// Name of the context that holds when no servers are given.
+    current: Option<String>,
+    #[serde(default)]
+    contexts: BTreeMap<String, Options>,
+}
+
+impl Contexts {
+    /// Reads `file`. There are no contexts where a file that was not named does not exist.
+    pub(super) fn read(file: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
+        let named = file.map(Path::to_owned).or_else(|| var("DOCENT_CONTEXTS").map(PathBuf::from));
+        let Some(path) = named.clone().or_else(|| default_file(var)) else { return Ok(Self::default()) };
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text, &path),
+            Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => Ok(Self::default()),
+            Err(error) => Err(Failure::Usage(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
+        toml::from_str(text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+    }
+
+    /// The context of this name.
+    pub(super) fn named(mut self, name: &str) -> Result<Options, Failure> {
+        let names = self.contexts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.contexts.remove(name).ok_or_else(|| {
+            let known =
+                if names.is_empty() { "the file has none".to_owned() } else { format!("known: {names}") };
+            Failure::Usage(format!("no context {name:?}; {known}"))
+        })
+    }
+
+    /// The context that the file says is the current one.
+    pub(super) fn current(self) -> Result<Option<Options>, Failure> {
+        match self.current.clone() {
+            Some(name) => self.named(&name).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// `contexts.toml` in the folder of the user's settings.
+fn default_file(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
+    Some(folder.join("docent/contexts.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "
+        current = \"local\"
+        [contexts.local]
+        connect = \"127.0.0.1:2181\"
+        [contexts.shop]
+        connect = \"zk1:2181,zk2:2181/shop\"
+        session_timeout = \"30s\"
+    ";
+
+    fn parse(text: &str) -> Result<Contexts, Failure> {
+        Contexts::parse(text, Path::new("contexts.toml"))
+    }
+
+    #[test]
+    fn a_context_has_the_settings_of_the_library() {
+        let shop = parse(FILE).unwrap().named("shop").unwrap();
+        assert_eq!(shop.connect, "zk1:2181,zk2:2181/shop");
+        assert_eq!(shop.session_timeout, Some(std::time::Duration::from_secs(30)));
+        assert_eq!(parse(FILE).unwrap().current().unwrap().unwrap().connect, "127.0.0.1:2181");
+    }
+
+    #[test]
+    fn an_unknown_context_is_refused_with_those_that_are_known() {
+        let failure = parse(FILE).unwrap().named("prod").unwrap_err();
+        assert_eq!(failure.to_string(), "no context \"prod\"; known: local, shop");
+    }
+
+    #[test]
+    fn an_unknown_setting_is_refused_with_the_file() {
+        let failure = parse("[contexts.a]\nconnect = \"a\"\npasword = \"b\"").unwrap_err();
+        let text = failure.to_string();
+        assert!(text.starts_with("contexts.toml: ") && text.contains("pasword"), "{text}");
+    }
+
+    #[test]
+    fn a_default_file_that_does_not_exist_has_no_contexts() {
+        let folder = tempfile::tempdir().unwrap();
+        let var = |name: &str| (name == "HOME").then(|| folder.path().into());
+        assert!(Contexts::read(None, var).unwrap().current().unwrap().is_none());
+        let missing = folder.path().join("missing");
+        assert!(Contexts::read(Some(&missing), var).is_err(), "a file that was named has to exist");
+    }
+}

@@ -1,0 +1,115 @@
+//! Settings of the client, from options, variables and the file of contexts.
+
+use super::Global;
+use super::contexts::Contexts;
+use crate::exit::Failure;
+use docent::client::Options;
+use std::ffi::OsString;
+
+const CONNECT: &str = "DOCENT_CONNECT";
+
+/// Variables that begin as those of settings do, and are none.
+const OWN: [&str; 4] = ["DOCENT_CONTEXTS", "DOCENT_FENCE", "DOCENT_LOST_FD", "DOCENT_PATH"];
+
+impl Global {
+    /// Settings of the client, from these options and the environment of the process.
+    ///
+    /// # Errors
+    /// `Usage` when no servers are given, or a setting breaks its rule.
+    pub(crate) fn client_options(&self) -> Result<Options, Failure> {
+        self.client_options_with(&std::env::vars_os().collect::<Vec<_>>())
+    }
+
+    fn client_options_with(&self, vars: &[(OsString, OsString)]) -> Result<Options, Failure> {
+        let var = |name: &str| vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let contexts = || Contexts::read(self.contexts_file.as_deref(), var);
+        let connect = self.connect.clone().map(OsString::from).or_else(|| var(CONNECT));
+        let connect = connect.filter(|connect| !connect.is_empty());
+        let mut options = match (&self.context, connect) {
+            (Some(name), _) => contexts()?.named(name)?,
+            (None, Some(connect)) => from_vars(connect, vars)?,
+            (None, None) => contexts()?.current()?.ok_or_else(no_servers)?,
+        };
+        self.overlay(&mut options);
+        Ok(options)
+    }
+
+    /// Puts the options that were given in place of other settings.
+    fn overlay(&self, options: &mut Options) {
+        fn set<T: Clone>(to: &mut Option<T>, given: &Option<T>) {
+            if given.is_some() {
+                to.clone_from(given);
+            }
+        }
+        set(&mut options.session_timeout, &self.session_timeout);
+        set(&mut options.operation_timeout, &self.timeout);
+        set(&mut options.server_tick, &self.server_tick);
+        set(&mut options.credentials_file, &self.auth_file);
+        set(&mut options.tls_ca_file, &self.tls_ca);
+        set(&mut options.tls_cert_file, &self.tls_cert);
+        set(&mut options.tls_key_file, &self.tls_key);
+        set(&mut options.tls_server_name, &self.tls_server_name);
+        options.allow_plaintext_auth |= self.allow_plaintext_auth;
+    }
+}
+
+fn from_vars(connect: OsString, vars: &[(OsString, OsString)]) -> Result<Options, Failure> {
+    let is_setting =
+        |name: &OsString| name != CONNECT && !name.to_str().is_some_and(|name| OWN.contains(&name));
+    let settings = vars.iter().filter(|(name, _)| is_setting(name)).cloned();
+    let connect = (OsString::from(CONNECT), connect);
+    Options::from_vars(settings.chain([connect])).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn no_servers() -> Failure {
+    let ways = "give --connect zk1:2181,zk2:2181, set DOCENT_CONNECT, or name a --context";
+    Failure::Usage(format!("no servers: {ways}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn vars(vars: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        vars.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn an_option_comes_before_a_variable() {
+        let global = Global {
+            connect: Some("given:1".to_owned()),
+            timeout: Some(Duration::from_secs(3)),
+            ..Global::default()
+        };
+        let vars = vars(&[
+            ("DOCENT_CONNECT", "var:1"),
+            ("DOCENT_OPERATION_TIMEOUT", "9s"),
+            ("DOCENT_SESSION_TIMEOUT", "30s"),
+        ]);
+        let options = global.client_options_with(&vars).unwrap();
+        assert_eq!(options.connect, "given:1");
+        assert_eq!(options.operation_timeout, Some(Duration::from_secs(3)));
+        assert_eq!(options.session_timeout, Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_named_context_takes_nothing_from_variables() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("contexts.toml");
+        std::fs::write(&file, "[contexts.shop]\nconnect = \"zk1:1/shop\"").unwrap();
+        let global =
+            Global { context: Some("shop".to_owned()), contexts_file: Some(file), ..Global::default() };
+        let vars = vars(&[("DOCENT_CONNECT", "var:1"), ("DOCENT_SESSION_TIMEOUT", "30s")]);
+        let options = global.client_options_with(&vars).unwrap();
+        assert_eq!((&*options.connect, options.session_timeout), ("zk1:1/shop", None));
+    }
+
+    #[test]
+    fn without_servers_it_says_how_to_give_them() {
+        let failure = Global::default().client_options_with(&vars(&[("HOME", "/nowhere")])).unwrap_err();
+        assert!(failure.to_string().contains("--connect"), "{failure}");
+        let empty = vars(&[("DOCENT_CONNECT", ""), ("HOME", "/nowhere")]);
+        assert!(Global::default().client_options_with(&empty).is_err());
+    }
+}

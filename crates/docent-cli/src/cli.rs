@@ -1,0 +1,26 @@
+//! The arguments of the command.
+
+use crate::args::Global;
+use crate::verbs;
+use clap::{Parser, Subcommand};
+
+/// Coordination on Apache ZooKeeper: locks, elections, services, queues and configuration, for scripts and
+/// for operators.
+#[derive(Debug, Parser)]
+#[command(name = "docent", version, disable_help_subcommand = true, infer_long_args = false)]
+#[command(after_long_help = crate::exit::HELP)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Verbs of the command, in the order of its help.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Print completions for a shell.
+    Completions(verbs::completions::Arguments),
+    /// Print the manual page.
+    Man(verbs::man::Arguments),
+}

@@ -1,0 +1,50 @@
+//! The client of a verb.
+
+use crate::app::App;
+use crate::exit::Failure;
+use docent::client::{Client, ClientBuilder};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Longest wait for the session to be ended at the servers before the program goes on to its end.
+const CLOSE: Duration = Duration::from_secs(2);
+
+impl App {
+    /// A client builder with the settings that were given.
+    ///
+    /// # Errors
+    /// `Usage` for settings that break a rule.
+    pub(crate) fn client_builder(&self) -> Result<ClientBuilder, Failure> {
+        let options = self.global.client_options()?;
+        options.builder().map_err(|error| Failure::Usage(error.to_string()))
+    }
+
+    /// Connects with the settings that were given.
+    ///
+    /// # Errors
+    /// `Usage` for settings that break a rule, `Unreachable` when no server answers in time, `NoPermission`
+    /// when the servers refuse the credentials.
+    pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        Ok(self.client_builder()?.connect().await?)
+    }
+
+    /// Connects, runs `work` with the client, and ends its session.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), and those of `work`.
+    pub(crate) async fn with_client<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let client = self.connect().await?;
+        let done = work(&client).await;
+        close(&client).await;
+        done
+    }
+}
+
+/// Ends the session, so that the servers free what it holds at once. Where they do not answer it ends by its
+/// timeout.
+pub(crate) async fn close(client: &Client) {
+    let _ = timeout(CLOSE, client.close()).await;
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+#![allow(dead_code, reason = "verbs that use the rest of the frame are being added")]
+
+mod app;
+mod args;
+mod cli;
+mod connect;
+mod exit;
+mod log;
+mod output;
+mod verbs;
+
+use clap::Parser;
+use cli::Cli;
+use exit::Failure;
+use std::process::ExitCode;
+
+/// Runs the command of the arguments. Everything happens on the main thread, which lives as long as the
+/// process: a child that dies with the thread that spawned it needs that.
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = output::Output::new(&cli.global);
+    log::start(&cli.global);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(verbs::run(cli, output.clone())),
+        Err(error) => Err(Failure::Other(format!("cannot start: {error}"))),
+    };
+    exit::report(outcome, &output)
+}

@@ -1,0 +1,40 @@
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// `text` in one line that a terminal shows as it is: control characters, and those that change the
+/// direction of a text, are written as `\n` or `\u{1b}`.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for char in text.chars() {
+        match is_unsafe(char) {
+            // Writing to a string cannot fail.
+            true => drop(write!(safe, "{}", char.escape_default())),
+            false => safe.push(char),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+fn is_unsafe(char: char) -> bool {
+    let turns = matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    char.is_control() || turns || matches!(char, '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_that_steer_a_terminal_are_shown_and_not_sent() {
+        assert_eq!(escaped("a\u{1b}[2Jb\r\n\u{9b}c"), "a\\u{1b}[2Jb\\r\\n\\u{9b}c");
+        assert_eq!(escaped("a\u{202e}b"), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn other_text_stays_as_it_is() {
+        assert_eq!(escaped("Grüße, 世界 👋"), "Grüße, 世界 👋");
+    }
+}

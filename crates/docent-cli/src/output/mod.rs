@@ -1,0 +1,10 @@
+//! Output: tables and JSON on standard output, progress and errors on standard error.
+
+mod escape;
+#[allow(clippy::module_inception, reason = "it is named after its type")]
+mod output;
+mod table;
+
+pub(crate) use escape::escaped;
+pub(crate) use output::Output;
+pub(crate) use table::Table;

@@ -1,0 +1,101 @@
+use super::{Table, escaped};
+use crate::args::{Color, Format, Global};
+use serde::Serialize;
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+const BOLD: &str = "\u{1b}[1m";
+const RED: &str = "\u{1b}[1;31m";
+const PLAIN: &str = "\u{1b}[0m";
+
+/// Output of a verb. Every call writes all it has to, and fails with `BrokenPipe` when nobody reads.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    format: Format,
+    color: Color,
+    quiet: bool,
+}
+
+impl Output {
+    /// The output as the options have it.
+    pub(crate) fn new(global: &Global) -> Self {
+        Self { format: global.output, color: global.color, quiet: global.quiet }
+    }
+
+    /// Form that was asked for.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// True when JSON was asked for.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Writes bytes to standard output as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }
+
+    /// Writes a line to standard output, escaped for terminals.
+    pub(crate) fn line(&self, text: impl AsRef<str>) -> io::Result<()> {
+        self.bytes(format!("{}\n", escaped(text.as_ref())).as_bytes())
+    }
+
+    /// Writes a value as JSON on one line.
+    pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        self.bytes(&line)
+    }
+
+    /// Writes a table with its heading.
+    pub(crate) fn table(&self, table: &Table) -> io::Result<()> {
+        let mut lines = table.lines();
+        if self.has_color(&io::stdout())
+            && let Some(heading) = lines.first_mut()
+        {
+            *heading = format!("{BOLD}{heading}{PLAIN}");
+        }
+        lines.push(String::new());
+        self.bytes(lines.join("\n").as_bytes())
+    }
+
+    /// Tells how it goes, on standard error, if that is a terminal and it is not to be quiet.
+    pub(crate) fn progress(&self, text: impl AsRef<str>) {
+        if io::stderr().is_terminal() {
+            self.remark(text);
+        }
+    }
+
+    /// Remarks something on standard error, unless it is to be quiet.
+    pub(crate) fn remark(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            self.tell("docent:", text.as_ref());
+        }
+    }
+
+    /// Tells of a failure on standard error.
+    pub(crate) fn error(&self, failure: &impl Display) {
+        let prefix =
+            if self.has_color(&io::stderr()) { format!("{RED}docent:{PLAIN}") } else { "docent:".into() };
+        self.tell(&prefix, &failure.to_string());
+    }
+
+    /// Lines of the text are kept, all else in it is escaped.
+    fn tell(&self, prefix: &str, text: &str) {
+        let lines: Vec<_> = text.lines().map(escaped).collect();
+        // Nobody may be there to read it.
+        let _ = writeln!(io::stderr(), "{prefix} {}", lines.join("\n"));
+    }
+
+    fn has_color(&self, stream: &impl IsTerminal) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+use super::{completions, man};
+use crate::app::App;
+use crate::cli::{Cli, Verb};
+use crate::exit::Outcome;
+use crate::output::Output;
+
+/// Runs the verb that was given.
+pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
+    let app = App { global: cli.global, output };
+    match cli.verb {
+        Verb::Completions(arguments) => completions::run(&app, &arguments),
+        Verb::Man(arguments) => man::run(&app, &arguments),
+    }
+}

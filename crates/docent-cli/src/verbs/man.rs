@@ -1,0 +1,41 @@
+//! `docent man`: the manual pages.
+
+use crate::app::App;
+use crate::cli::Cli;
+use crate::exit::{Ending, Failure, Outcome};
+use clap::{Args, Command, CommandFactory};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Folder to write `docent.1` and a page for each verb to, instead of printing the first.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Outcome {
+    let mut command = Cli::command();
+    command.build();
+    match &arguments.out {
+        None => app.output.bytes(&page(&command)?)?,
+        Some(folder) => write_all(&command, folder)?,
+    }
+    Ok(Ending::Done)
+}
+
+fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let file = folder.join(format!("{name}.1"));
+    let unwritable = |error| Failure::Other(format!("cannot write {}: {error}", file.display()));
+    fs::write(&file, page(command)?).map_err(unwritable)?;
+    command.get_subcommands().filter(|verb| !verb.is_hide_set()).try_for_each(|verb| write_all(verb, folder))
+}
+
+fn page(command: &Command) -> Result<Vec<u8>, Failure> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone())
+        .render(&mut page)
+        .map_err(|error| Failure::Other(format!("cannot make the page: {error}")))?;
+    Ok(page)
+}
