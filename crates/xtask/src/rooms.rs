@@ -29,7 +29,7 @@ const LOOSE: [&str; 4] = ["error", "lib", "macros", "planted"];
 const CRATES: [&[&str]; 7] = [
     &["docent-bench", "docent-cli"],
     &["docent-battery", "docent"],
-    &["docent-testkit"],
+    &["docent-testkit", "docent-inspect"],
     &["docent-locks", "docent-election", "docent-queue", "docent-discovery", "docent-config"],
     &["docent-core", "docent-codec", "docent-checker"],
     &["docent-server"],

@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+
+mod report;
+
+pub use report::{
+    Barrier, Claim, ConfigReport, Contender, Counter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
+    Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat, Partition,
+    PartitionItem, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report,
+    Semaphore, ServerTime, Service, ServiceName, Since, TimeSource, TimedLease, Value, Writer, printable,
+};

@@ -1,0 +1,75 @@
+use super::{Contender, NodeText, Since, session};
+use serde::Serialize;
+
+/// Items of a queue, and those who work at them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Queue {
+    /// Layout of the items.
+    pub layout: QueueLayout,
+    /// Number of items, claimed ones and delayed ones too.
+    pub depth: usize,
+    /// Number of items that may not be handed out yet; 0 where the layout has no delays.
+    pub delayed: usize,
+    /// The item that is handed out next, unless it is claimed.
+    pub head: Option<QueueItem>,
+    /// Number of claimed items. `None` where the claims are not below the queue: Curator's, whose lock path
+    /// the queue does not name, and queues without acknowledgements.
+    pub claimed: Option<usize>,
+    /// The claims that were read.
+    pub claims: Vec<Claim>,
+    /// Number of dead letters; `None` where the layout has none.
+    pub dead: Option<usize>,
+    /// Number of consumers that wait for an item; `None` where the layout does not tell.
+    pub idle: Option<usize>,
+    /// The idle consumers that were read, the next one first.
+    pub consumers: Vec<Contender>,
+}
+
+/// One item of a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct QueueItem {
+    /// Name of its node.
+    pub name: String,
+    /// Its priority, where the layout has priorities.
+    pub priority: Option<i64>,
+    /// Length of its node's data in bytes, with the layout's framing; `None` where it may not be read.
+    pub size: Option<usize>,
+    /// Time at which it was put.
+    #[serde(flatten)]
+    pub since: Option<Since>,
+}
+
+/// Claim of an item by a consumer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Claim {
+    /// Name of the item's node.
+    pub item: String,
+    /// Time at which it was claimed.
+    #[serde(flatten)]
+    pub since: Option<Since>,
+    /// The session that owns the claim; serialized as text such as `"0x10000a3f"`.
+    #[serde(serialize_with = "session::text")]
+    pub session: Option<i64>,
+    /// Data of the claim: the consumer's identity.
+    pub identity: Option<NodeText>,
+}
+
+/// Layout of a queue. Serialized as `docent`, `curator`, `simple`, `kazoo`, `kazoo_locking`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum QueueLayout {
+    /// Docent's own, with acknowledgements.
+    Docent,
+    /// Curator's `DistributedQueue` and its kin with ids, priorities and delays.
+    Curator,
+    /// The queue of ZooKeeper's documentation: Curator's and Docent's simple queues.
+    Simple,
+    /// kazoo's `Queue`.
+    Kazoo,
+    /// kazoo's `LockingQueue`.
+    KazooLocking,
+}
