@@ -19,6 +19,12 @@ pub(crate) struct Cli {
 /// Verbs of the command, in the order of its help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Hold a lock while a command runs.
+    Lock(verbs::lock::Arguments),
+    /// Stand for election, and run a command while leading.
+    Elect(verbs::elect::Arguments),
+    /// Serve the embedded server, for development.
+    Dev(verbs::dev::Arguments),
     /// Print completions for a shell.
     Completions(verbs::completions::Arguments),
     /// Print the manual page.

@@ -1,6 +1,7 @@
 //! The client of a verb.
 
 use crate::app::App;
+use crate::child::Signals;
 use crate::exit::Failure;
 use docent::client::{Client, ClientBuilder};
 use std::time::Duration;
@@ -26,6 +27,22 @@ impl App {
     /// when the servers refuse the credentials.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         Ok(self.client_builder()?.connect().await?)
+    }
+
+    /// As [`connect`](Self::connect), until a signal comes. `label` stands in the nodes of the client.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect); `Signal`.
+    pub(crate) async fn connect_or_signal(
+        &self,
+        signals: &mut Signals,
+        label: Option<&str>,
+    ) -> Result<Client, Failure> {
+        let mut builder = self.client_builder()?;
+        if let Some(label) = label {
+            builder = builder.label(label);
+        }
+        Ok(signals.or(builder.connect()).await??)
     }
 
     /// Connects, runs `work` with the client, and ends its session.

@@ -35,8 +35,6 @@ pub(crate) enum Ending {
     Done,
     /// The command that it ran ended so.
     Child(ExitStatus),
-    /// This signal ended it, by its number.
-    Signal(i32),
 }
 
 /// Failure of a verb. Its text goes to standard error.
@@ -63,6 +61,8 @@ pub(crate) enum Failure {
     NotRunnable(String),
     /// The command was not found: 127.
     NotFound(String),
+    /// A signal ended the wait for something. Not told.
+    Signal(i32),
     /// Nobody reads standard output any more. Not told.
     BrokenPipe,
     /// Anything else.
@@ -78,7 +78,6 @@ impl Ending {
                 (None, Some(signal)) => of_signal(signal),
                 (None, None) => 1,
             },
-            Self::Signal(signal) => of_signal(signal),
         }
     }
 }
@@ -95,6 +94,7 @@ impl Failure {
             Self::NoPermission(_) => 77,
             Self::NotRunnable(_) => 126,
             Self::NotFound(_) => 127,
+            Self::Signal(signal) => of_signal(*signal),
             Self::BrokenPipe => of_signal(SIGPIPE),
         }
     }
@@ -110,6 +110,7 @@ impl Failure {
             | Self::NotRunnable(text)
             | Self::NotFound(text)
             | Self::Other(text) => text,
+            Self::Signal(_) => "ended by a signal",
             Self::BrokenPipe => "nobody reads the output any more",
         }
     }
@@ -149,6 +150,9 @@ impl From<AcquireError> for Failure {
     fn from(error: AcquireError) -> Self {
         match error {
             AcquireError::Core(error) => error.into(),
+            AcquireError::Busy(missed) | AcquireError::TimedOut(missed) if !missed.servers_reachable() => {
+                Self::Unreachable(missed.to_string())
+            }
             AcquireError::Busy(_) | AcquireError::TimedOut(_) => {
                 Self::NotAcquired { text: error.to_string(), code: None }
             }
@@ -187,7 +191,7 @@ pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {
     ExitCode::from(match outcome {
         Ok(ending) => ending.code(),
         Err(failure) => {
-            if failure != Failure::BrokenPipe {
+            if !matches!(failure, Failure::BrokenPipe | Failure::Signal(_)) {
                 output.error(&failure);
             }
             failure.code()
@@ -204,7 +208,7 @@ mod tests {
         // As `wait` encodes them: the code in the second byte, the signal in the first.
         assert_eq!(Ending::Child(ExitStatus::from_raw(3 << 8)).code(), 3);
         assert_eq!(Ending::Child(ExitStatus::from_raw(9)).code(), 137);
-        assert_eq!(Ending::Signal(15).code(), 143);
+        assert_eq!(Failure::Signal(15).code(), 143);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod app;
 mod args;
+mod child;
 mod cli;
 mod connect;
 mod exit;
@@ -18,6 +19,9 @@ use std::process::ExitCode;
 /// Runs the command of the arguments. Everything happens on the main thread, which lives as long as the
 /// process: a child that dies with the thread that spawned it needs that.
 fn main() -> ExitCode {
+    if let Some(code) = child::trampoline::run_if_asked() {
+        return code;
+    }
     let cli = Cli::parse();
     let output = output::Output::new(&cli.global);
     log::start(&cli.global);

@@ -63,9 +63,14 @@ impl Output {
         self.bytes(lines.join("\n").as_bytes())
     }
 
-    /// Tells how it goes, on standard error, if that is a terminal and it is not to be quiet.
+    /// True when progress is shown: standard error is a terminal, and it is not to be quiet.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Tells how it goes, on standard error, if that [is shown](Self::shows_progress).
     pub(crate) fn progress(&self, text: impl AsRef<str>) {
-        if io::stderr().is_terminal() {
+        if self.shows_progress() {
             self.remark(text);
         }
     }

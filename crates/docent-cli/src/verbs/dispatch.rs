@@ -1,4 +1,4 @@
-use super::{completions, man};
+use super::{completions, dev, elect, lock, man};
 use crate::app::App;
 use crate::cli::{Cli, Verb};
 use crate::exit::Outcome;
@@ -8,6 +8,9 @@ use crate::output::Output;
 pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
     let app = App { global: cli.global, output };
     match cli.verb {
+        Verb::Lock(arguments) => lock::run(&app, &arguments).await,
+        Verb::Elect(arguments) => elect::run(&app, &arguments).await,
+        Verb::Dev(arguments) => dev::run(&app, &arguments).await,
         Verb::Completions(arguments) => completions::run(&app, &arguments),
         Verb::Man(arguments) => man::run(&app, &arguments),
     }

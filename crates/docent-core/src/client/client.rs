@@ -118,6 +118,13 @@ impl Client {
         Some(self.shared().generation().lease.timeout()).filter(|timeout| !timeout.is_zero())
     }
 
+    /// The part of the session timeout that the leases of guards leave unused, as the servers granted it;
+    /// `None` before the first link. A lease lasts for the rest of the timeout.
+    pub fn lease_margin(&self) -> Option<Duration> {
+        let generation = self.shared().generation();
+        Some(&generation.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
+    }
+
     /// Identity that recipes write into nodes when they are given no data: the one that the client was built
     /// with, else that of the process and its label, as [`ClientIdentity`](crate::ClientIdentity) shows it.
     pub fn identity(&self) -> &str {

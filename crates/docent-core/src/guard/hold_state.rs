@@ -192,6 +192,13 @@ impl HoldState {
         self.check_clock()
     }
 
+    /// Time until the lease ends, as it stands now; zero once the guard is lost or released.
+    pub(crate) fn lease_left(&self) -> Duration {
+        // The deadline first: one that is read after the check may be that of a later lease.
+        let left = self.generation.lease.deadline().since(self.generation.clock.now());
+        self.check().map_or(Duration::ZERO, |()| left)
+    }
+
     /// As [`check`](Self::check), for a guard that is neither lost nor released.
     pub(crate) fn check_clock(&self) -> Result<(), LostReason> {
         if self.generation.lease.holds(self.mark, self.generation.clock.now()) {
@@ -463,5 +470,24 @@ mod tests {
         lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
         assert!(held.grace_end(SECOND) <= Some(generation.clock.now() + SECOND));
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+    }
+
+    #[tokio::test]
+    async fn the_lease_that_is_left_follows_acknowledged_writes_and_is_none_after_the_end() {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let generation = client.shared().generation();
+        let (lease, now) = (&generation.lease, generation.clock.now());
+        // The lease is 20 s of 30 s.
+        lease.attached(SECOND * 30, now);
+        lease.renew(now - SECOND * 15, now - SECOND * 15, now);
+        let mark = lease.mark(now).unwrap();
+        let node = Arc::new(OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1));
+        let held =
+            HoldState::new(Arc::clone(&generation), node, "lock", mark, Beginning::is_creation(), None);
+        assert!(held.lease_left() <= SECOND * 5 && held.lease_left() > SECOND * 3);
+        lease.renew(now, now, now);
+        assert!(held.lease_left() > SECOND * 18, "{:?}", held.lease_left());
+        held.release();
+        assert_eq!(held.lease_left(), Duration::ZERO);
     }
 }

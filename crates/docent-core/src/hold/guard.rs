@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A lock, a permit, a leadership or a delivery: any guard of a recipe.
@@ -42,6 +43,13 @@ pub trait Guard: sealed::Sealed + Send + Sync {
     /// True while it is certain that it is held. No I/O: compares clock and session, and is right even after
     /// the process was frozen. Once false it stays false.
     fn is_held(&self) -> bool;
+
+    /// Time for which it is certain to be held, if no further write is acknowledged. No I/O. It grows again
+    /// with each heartbeat that is acknowledged, and is zero once it is lost.
+    ///
+    /// For work that needs time to stop, such as another process: begin to stop it when this falls below that
+    /// time. Under a healthy link it stays above the lease less a third of the session timeout.
+    fn lease_left(&self) -> Duration;
 
     /// Resolves with the reason when it is lost; never, when it is released.
     ///
@@ -140,6 +148,13 @@ impl<'a> HoldRef<'a> {
         }
     }
 
+    fn lease_left(self) -> Duration {
+        match self {
+            Self::One(hold) => hold.lease_left(),
+            Self::Set(set) => set.lease_left(),
+        }
+    }
+
     fn lost(self) -> BoxFuture<'a, LostReason> {
         match self {
             Self::One(hold) => hold.lost().boxed(),
@@ -157,6 +172,10 @@ impl<T: AsHold> Guard for T {
 
     fn is_held(&self) -> bool {
         self.as_hold().check().is_ok()
+    }
+
+    fn lease_left(&self) -> Duration {
+        self.as_hold().lease_left()
     }
 
     fn lost(&self) -> BoxFuture<'_, LostReason> {

@@ -97,6 +97,12 @@ impl Hold {
         self.state.check().is_ok()
     }
 
+    /// Time for which it is certain to be held, if no further write is acknowledged. See
+    /// [`Guard::lease_left`](crate::Guard::lease_left).
+    pub fn lease_left(&self) -> Duration {
+        self.state.lease_left()
+    }
+
     /// Sets `gauge` to 1 from now until the hold is lost or released, and then to 0. One gauge for each hold.
     pub fn show_in(&self, gauge: Series) {
         self.state.show_in(gauge);

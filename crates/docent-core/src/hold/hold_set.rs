@@ -6,6 +6,7 @@ use futures_util::future::{join_all, select_all};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Several holds as one, of one client: it is held while all of them are, and lost as soon as one of them is.
@@ -64,6 +65,12 @@ impl HoldSet {
     /// True while all are certainly held. See [`Hold::is_held`].
     pub fn is_held(&self) -> bool {
         self.check().is_ok()
+    }
+
+    /// Time for which all are certain to be held, if no further write is acknowledged. See
+    /// [`Guard::lease_left`](crate::Guard::lease_left).
+    pub fn lease_left(&self) -> Duration {
+        self.holds.iter().map(|hold| hold.lease_left()).min().unwrap_or_default()
     }
 
     /// As [`is_held`](Self::is_held), with the reason.

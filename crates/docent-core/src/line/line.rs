@@ -355,8 +355,7 @@ impl Line {
     /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the
     /// first link.
     pub fn lease_margin(&self) -> Option<Duration> {
-        let generation = self.client().shared().generation();
-        Some(&generation.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
+        self.client().lease_margin()
     }
 
     /// Deletes the line's node if nobody is in the line, so that numbers begin at 0 again. Fences go on

@@ -1,0 +1,92 @@
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::process::{Child, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Process group of a command, of which the command is the leader. Signals reach the whole group.
+///
+/// The number of a process belongs to another one once its end was collected. So nothing is sent after that.
+#[derive(Debug)]
+pub(super) struct Group {
+    id: Pid,
+    leader: Mutex<Leader>,
+}
+
+#[derive(Debug)]
+struct Leader {
+    child: Child,
+    collected: bool,
+}
+
+/// State of the leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It runs.
+    Runs,
+    /// It stands still by a signal, such as that of Ctrl-Z.
+    Stopped,
+    /// It has ended, which was not collected yet.
+    Ended,
+}
+
+impl Group {
+    /// The group of a process that was started as its leader.
+    pub(super) fn new(child: Child) -> Self {
+        let id = Pid::from_child(&child);
+        Self { id, leader: Mutex::new(Leader { child, collected: false }) }
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Leader> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of the group.
+    pub(super) fn id(&self) -> Pid {
+        self.id
+    }
+
+    /// Sends a signal to all processes of the group that there are.
+    pub(super) fn signal(&self, signal: Signal) {
+        let leader = self.leader();
+        if !leader.collected {
+            // There may be nobody left to get it.
+            let _ = kill_process_group(self.id, signal);
+        }
+    }
+
+    /// State of the leader; its end is not collected.
+    pub(super) fn state(&self) -> State {
+        let options =
+            WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        loop {
+            match waitid(WaitId::Pid(self.id), options) {
+                Ok(None) => return State::Runs,
+                Ok(Some(status)) if status.stopped() => return State::Stopped,
+                Ok(Some(_)) | Err(Errno::CHILD) => return State::Ended,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes note of a stop, so that [`state`](Self::state) tells the next one.
+    pub(super) fn note_stop(&self) {
+        let _ = waitid(WaitId::Pid(self.id), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+    }
+
+    /// Waits for the end of the leader and collects it.
+    pub(super) fn collect(&self) -> std::io::Result<ExitStatus> {
+        let mut leader = self.leader();
+        leader.collected = true;
+        leader.child.wait()
+    }
+}
+
+impl Drop for Group {
+    /// Kills a group whose end nobody waited for.
+    fn drop(&mut self) {
+        if !self.leader().collected {
+            self.signal(Signal::KILL);
+            let _ = self.collect();
+        }
+    }
+}

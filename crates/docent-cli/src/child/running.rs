@@ -1,0 +1,59 @@
+use super::ChildCommand;
+use super::group::{Group, State};
+use super::job_control;
+use super::lost_pipe::LostPipe;
+use crate::exit::Failure;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Command that runs.
+///
+/// # On drop
+/// Its group is killed.
+#[derive(Debug)]
+pub(super) struct Running {
+    group: Arc<Group>,
+    /// Comes when a child of this process ended or was stopped.
+    changes: Signal,
+}
+
+impl Running {
+    /// Starts a command, which can see by `lost` that the lease is over.
+    ///
+    /// # Errors
+    /// `NotRunnable` when no process can be made.
+    pub(super) fn start(command: &ChildCommand, lost: Option<&LostPipe>) -> Result<Self, Failure> {
+        let unheard = |error| Failure::Other(format!("cannot listen for the end of a command: {error}"));
+        // Before it is started, so that its end is not missed.
+        let changes = signal(SignalKind::child()).map_err(unheard)?;
+        Ok(Self { group: Arc::new(command.spawn(lost)?), changes })
+    }
+
+    /// Group of the command.
+    pub(super) fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// Waits until the command has ended. Its end is not collected, so that the number of its group is still
+    /// its own.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub(super) async fn ended(&mut self) {
+        loop {
+            match self.group.state() {
+                State::Ended => return,
+                State::Stopped => job_control::stop_with(&self.group),
+                State::Runs => {}
+            }
+            self.changes.recv().await;
+        }
+    }
+
+    /// Collects the end of the command.
+    pub(super) fn collect(self) -> Result<ExitStatus, Failure> {
+        job_control::take_terminal_back(&self.group);
+        self.group.collect().map_err(|error| Failure::Other(format!("cannot wait for the command: {error}")))
+    }
+}

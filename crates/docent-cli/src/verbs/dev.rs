@@ -1,0 +1,63 @@
+//! `docent dev`: the embedded server, for development.
+
+use crate::app::App;
+use crate::child::{self, ChildCommand, Signals};
+use crate::exit::{Ending, Failure, Outcome};
+use clap::Args;
+use docent::server::Server;
+use serde::Serialize;
+use std::ffi::OsString;
+
+/// Port of the server where no command is run.
+const PORT: u16 = 2181;
+
+/// Serve the embedded server: in memory, for development.
+///
+/// With CMD it listens on any free port, sets DOCENT_CONNECT, runs CMD and stops when CMD ends. Without CMD it
+/// prints where it listens, and serves until a signal.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Port on loopback, 0 for any free one [default: 2181, with CMD 0]
+    #[arg(long)]
+    port: Option<u16>,
+
+    /// Command to run, after `--`
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// A server that listens, as it is printed.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    connect: &'a str,
+}
+
+pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    let mut signals = Signals::listen()?;
+    let command = ChildCommand::new(&arguments.command);
+    let port = arguments.port.unwrap_or(if command.is_some() { 0 } else { PORT });
+    let started = Server::builder().port(port).start().await;
+    let server = started.map_err(|error| Failure::Other(error.to_string()))?;
+    let outcome = match command {
+        Some(command) => run_command(&server, command, &mut signals).await,
+        None => serve(app, &server, &mut signals).await,
+    };
+    server.stop().await;
+    outcome
+}
+
+async fn run_command(server: &Server, command: ChildCommand, signals: &mut Signals) -> Outcome {
+    let command = command.variable("DOCENT_CONNECT", server.connect_string());
+    Ok(Ending::Child(child::run(&command, signals).await?))
+}
+
+async fn serve(app: &App, server: &Server, signals: &mut Signals) -> Outcome {
+    let connect = server.connect_string();
+    if app.output.is_json() {
+        app.output.json(&Line { connect })?;
+    } else {
+        app.output.line(connect)?;
+    }
+    signals.next().await;
+    Ok(Ending::Done)
+}

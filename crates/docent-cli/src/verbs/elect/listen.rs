@@ -1,0 +1,39 @@
+use crate::app::App;
+use crate::child::Signals;
+use crate::exit::{Ending, Failure, Outcome};
+use docent::Election;
+use docent::election::Leader;
+use futures_util::StreamExt;
+use serde::Serialize;
+
+/// A change of the leader, as it is printed.
+#[derive(Debug, Serialize)]
+struct Line {
+    leader: Option<Leader>,
+}
+
+/// Prints each leader until a signal comes.
+pub(super) async fn listen(app: &App, election: &Election, signals: &mut Signals) -> Outcome {
+    let mut leaders = election.observe();
+    loop {
+        let next = tokio::select! {
+            _ = signals.next() => return Ok(Ending::Done),
+            next = leaders.next() => next,
+        };
+        match next {
+            Some(Ok(leader)) => print(app, leader)?,
+            Some(Err(error)) => app.output.remark(format!("cannot see who leads, trying on: {error}")),
+            None => return Err(Failure::Other("the client was closed".to_owned())),
+        }
+    }
+}
+
+fn print(app: &App, leader: Option<Leader>) -> Result<(), Failure> {
+    if app.output.is_json() {
+        app.output.json(&Line { leader })?;
+    } else {
+        let text = leader.map_or_else(|| "-".to_owned(), |leader| format!("{} {}", leader.id, leader.fence));
+        app.output.line(text)?;
+    }
+    Ok(())
+}

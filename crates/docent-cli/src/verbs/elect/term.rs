@@ -1,0 +1,48 @@
+use crate::app::App;
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
+use crate::exit::{Ending, Failure};
+use crate::verbs::lock::HeldLine;
+use docent::election::Leadership;
+
+/// End of a term.
+#[derive(Debug)]
+pub(super) enum Term {
+    /// The command ended, or its ending does not depend on the term.
+    Done(Ending),
+    /// It was told to stop, or the command cannot be run: no other term is to come.
+    Stopped(Ending),
+    /// The leadership was lost.
+    Lost(String),
+}
+
+/// Runs the command in one term; without one it leads until a signal comes.
+pub(super) async fn lead(
+    app: &App,
+    path: &str,
+    leadership: Leadership,
+    command: Option<&ChildCommand>,
+    policy: KillPolicy,
+    signals: &mut Signals,
+) -> Result<Term, Failure> {
+    let fence = leadership.fence();
+    let Some(command) = command else {
+        HeldLine { path, fence: Some(fence) }.print(&app.output)?;
+        return Ok(tokio::select! {
+            _ = signals.next() => Term::Stopped(Ending::Done),
+            reason = leadership.lost() => Term::Lost(format!("the leadership of {path:?} was lost: {reason}")),
+        });
+    };
+    let finished = run_held(leadership, &command.clone().under(path, Some(fence)), policy, signals).await?;
+    Ok(end(path, policy, &finished))
+}
+
+fn end<G>(path: &str, policy: KillPolicy, finished: &Finished<G>) -> Term {
+    let ending = Ending::Child(finished.status);
+    match &finished.lost {
+        _ if finished.was_stopped() || finished.was_not_run() => Term::Stopped(ending),
+        Some(reason) if policy.ends_command() => {
+            Term::Lost(format!("the leadership of {path:?} was lost: {reason}"))
+        }
+        _ => Term::Done(ending),
+    }
+}

@@ -1,0 +1,93 @@
+use crate::args::duration;
+use crate::child::LossArguments;
+use clap::Args;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// Hold a lock while CMD runs; without CMD until a signal.
+///
+/// CMD is run without a shell, in a process group of its own; signals are passed on to it. It finds in its
+/// environment DOCENT_PATH, the path of the lock; DOCENT_FENCE, a number that rises from holder to holder,
+/// where the lock is exclusive; and on Linux DOCENT_LOST_FD, a descriptor from which reading ends when the
+/// lock is being lost. When docent is killed, CMD is, too, on Linux.
+///
+/// Without CMD the path and the fence are printed once the lock is held, `-` where it has none, and a signal
+/// releases it: the exit code is 0 then. A signal that comes while it waits ends docent with 128 + its number.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Arguments {
+    /// Path of the lock
+    pub(super) path: String,
+
+    #[command(flatten)]
+    pub(super) kind: Kind,
+
+    /// Do not wait: fail with 75 when it is not free
+    #[arg(short, long, conflicts_with = "wait")]
+    pub(super) nonblock: bool,
+
+    /// Longest time to wait, as in 30s; then fail with 75
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub(super) wait: Option<Duration>,
+
+    /// Exit code in place of 75 when it was not acquired
+    #[arg(short = 'E', long, value_name = "CODE")]
+    pub(super) conflict_exit_code: Option<u8>,
+
+    /// Label that others see beside host and process, such as the name of the job
+    #[arg(long)]
+    pub(super) label: Option<String>,
+
+    #[command(flatten)]
+    pub(super) loss: LossArguments,
+
+    /// Command to run, after `--`
+    #[arg(last = true, value_name = "CMD")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// Kind of lock. Everybody at a path uses the same: a mutex, or both sides of a read/write lock, or permits.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(super) struct Kind {
+    /// The read side of a read/write lock, in place of a mutex
+    #[arg(short, long)]
+    pub(super) shared: bool,
+
+    /// The write side of a read/write lock, in place of a mutex
+    #[arg(short = 'x', long)]
+    pub(super) exclusive: bool,
+
+    /// N of LIMIT permits of a semaphore, in place of a mutex; everybody gives the same LIMIT
+    #[arg(long, value_name = "N/LIMIT", value_parser = permits)]
+    pub(super) permits: Option<Permits>,
+}
+
+/// Permits of a semaphore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Permits {
+    pub(super) wanted: u32,
+    pub(super) limit: u32,
+}
+
+fn permits(text: &str) -> Result<Permits, String> {
+    let rule =
+        || "must be two numbers as in 1/4: N permits of LIMIT, N at least 1 and at most LIMIT".to_owned();
+    let (wanted, limit) = text.split_once('/').ok_or_else(rule)?;
+    let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
+    let permits = Permits { wanted: number(wanted)?, limit: number(limit)? };
+    if (1..=permits.limit).contains(&permits.wanted) { Ok(permits) } else { Err(rule()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permits_are_some_of_a_limit() {
+        assert_eq!(permits("2/4"), Ok(Permits { wanted: 2, limit: 4 }));
+        for wrong in ["", "2", "0/4", "5/4", "a/4", "1/-1"] {
+            assert!(permits(wrong).is_err(), "{wrong}");
+        }
+    }
+}

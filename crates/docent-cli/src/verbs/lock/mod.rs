@@ -1,0 +1,12 @@
+//! `docent lock`: holds a lock while a command runs, or until a signal.
+
+mod arguments;
+mod held;
+mod kind;
+mod line;
+mod progress;
+mod run;
+
+pub(crate) use arguments::Arguments;
+pub(crate) use line::HeldLine;
+pub(crate) use run::run;

@@ -1,0 +1,81 @@
+use super::Arguments;
+use super::held::Held;
+use super::kind::Lock;
+use super::line::HeldLine;
+use super::progress;
+use crate::app::App;
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
+use crate::connect::close;
+use crate::exit::{Ending, Failure, Outcome};
+use docent::Client;
+use docent::guard::Guard;
+
+/// Acquires the lock, runs the command, and releases.
+pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    let mut signals = Signals::listen()?;
+    let client = app.connect_or_signal(&mut signals, arguments.label.as_deref()).await?;
+    let outcome = locked(app, arguments, &client, &mut signals).await;
+    // The lock's node is deleted and the session ended, also where a wait was left.
+    close(&client).await;
+    outcome
+}
+
+async fn locked(app: &App, arguments: &Arguments, client: &Client, signals: &mut Signals) -> Outcome {
+    let policy = arguments.loss.policy(client)?;
+    let lock = Lock::new(client, arguments)?;
+    let held = acquire(app, arguments, client, &lock, signals).await?;
+    // A signal that came with the lock ends the wait as well.
+    signals.check()?;
+    match ChildCommand::new(&arguments.command) {
+        Some(command) => run_command(&arguments.path, held, &command, policy, signals).await,
+        None => hold(app, &arguments.path, held, signals).await,
+    }
+}
+
+async fn acquire(
+    app: &App,
+    arguments: &Arguments,
+    client: &Client,
+    lock: &Lock,
+    signals: &mut Signals,
+) -> Result<Held, Failure> {
+    let waiting = async {
+        tokio::select! {
+            acquired = lock.acquire(arguments.patience()) => acquired,
+            never = progress::tell(&app.output, lock, &arguments.path, client.session_id()) => match never {},
+        }
+    };
+    match signals.or(waiting).await?.map_err(Failure::from) {
+        Err(Failure::NotAcquired { text, .. }) => {
+            Err(Failure::NotAcquired { text, code: arguments.conflict_exit_code })
+        }
+        acquired => acquired,
+    }
+}
+
+async fn run_command(
+    path: &str,
+    held: Held,
+    command: &ChildCommand,
+    policy: KillPolicy,
+    signals: &mut Signals,
+) -> Outcome {
+    let command = command.clone().under(path, held.fence());
+    let Finished { guard, status, lost, .. } = run_held(held, &command, policy, signals).await?;
+    drop(guard);
+    match lost {
+        Some(reason) if policy.ends_command() => {
+            Err(Failure::Lost(format!("{path:?} was lost while {:?} ran: {reason}", command.name())))
+        }
+        _ => Ok(Ending::Child(status)),
+    }
+}
+
+/// Holds the lock until a signal comes.
+async fn hold(app: &App, path: &str, held: Held, signals: &mut Signals) -> Outcome {
+    HeldLine { path, fence: held.fence() }.print(&app.output)?;
+    tokio::select! {
+        _ = signals.next() => Ok(Ending::Done),
+        reason = held.lost() => Err(Failure::Lost(format!("{path:?} was lost: {reason}"))),
+    }
+}
