@@ -57,10 +57,8 @@ pub(crate) enum Failure {
     Lost(String),
     /// Permission is missing.
     NoPermission(String),
-    /// The command cannot be run: 126.
+    /// The command cannot be run. One that was not found ends with 127 itself.
     NotRunnable(String),
-    /// The command was not found: 127.
-    NotFound(String),
     /// A signal ended the wait for something. Not told.
     Signal(i32),
     /// Nobody reads standard output any more. Not told.
@@ -93,7 +91,6 @@ impl Failure {
             Self::Lost(_) => 76,
             Self::NoPermission(_) => 77,
             Self::NotRunnable(_) => 126,
-            Self::NotFound(_) => 127,
             Self::Signal(signal) => of_signal(*signal),
             Self::BrokenPipe => of_signal(SIGPIPE),
         }
@@ -108,7 +105,6 @@ impl Failure {
             | Self::Lost(text)
             | Self::NoPermission(text)
             | Self::NotRunnable(text)
-            | Self::NotFound(text)
             | Self::Other(text) => text,
             Self::Signal(_) => "ended by a signal",
             Self::BrokenPipe => "nobody reads the output any more",

@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 pub(crate) struct ChildCommand {
     words: Vec<OsString>,
     variables: Vec<(&'static str, String)>,
-    stdin: Option<fn() -> Stdio>,
+    empty_stdin: bool,
 }
 
 impl ChildCommand {
     /// The command of these words, the program first; `None` without any.
     pub(crate) fn new(words: &[OsString]) -> Option<Self> {
-        (!words.is_empty()).then(|| Self { words: words.to_vec(), variables: Vec::new(), stdin: None })
+        (!words.is_empty()).then(|| Self { words: words.to_vec(), variables: Vec::new(), empty_stdin: false })
     }
 
     /// Sets a variable in its environment.
@@ -38,7 +38,7 @@ impl ChildCommand {
 
     /// Gives it an empty standard input in place of ours.
     pub(crate) fn without_stdin(mut self) -> Self {
-        self.stdin = Some(Stdio::null);
+        self.empty_stdin = true;
         self
     }
 
@@ -55,8 +55,8 @@ impl ChildCommand {
         let mut command = Command::new(trampoline::program());
         command.arg0("docent").args(trampoline::arguments(lost)).args(&self.words).process_group(0);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        if let Some(stdin) = self.stdin {
-            command.stdin(stdin());
+        if self.empty_stdin {
+            command.stdin(Stdio::null());
         }
         let unmade = |error| Failure::NotRunnable(format!("cannot run {:?}: {error}", self.name()));
         command.spawn().map(Group::new).map_err(unmade)

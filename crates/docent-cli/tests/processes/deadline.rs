@@ -1,0 +1,116 @@
+//! Commands whose lock is being lost.
+
+use crate::process::{PATIENCE, is_alive};
+use crate::run::{Run, servers, through};
+use docent::{Client, Mutex};
+use docent_battery::{Backend, both_backends};
+use docent_testkit::eventually;
+use std::time::{Duration, SystemTime};
+
+/// Deletes the node of the holder of `/a`, as a person does who breaks the lock.
+async fn break_lock(client: &Client) {
+    let line = Mutex::new(client, "/a").unwrap().participants().await.unwrap();
+    client.delete(&format!("/a/{}", line[0].name), None).await.unwrap();
+}
+
+/// Time of day at which a process was last seen alive.
+async fn time_of_death(process: i32) -> SystemTime {
+    let looked = std::cell::Cell::new(SystemTime::now());
+    let look = async || {
+        looked.set(SystemTime::now());
+        is_alive(process)
+    };
+    eventually(PATIENCE, look, |alive| !alive).await.unwrap();
+    looked.get()
+}
+
+both_backends! {
+    async fn a_command_whose_link_is_cut_is_dead_before_the_next_holder_starts(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let script = "trap 'echo told' TERM; echo $$; while :; do sleep 0.02; done";
+        let words = ["lock", "/a", "--kill-after", "400ms", "--", "sh", "-c", script];
+        let mut holder = Run::start(&through(&proxy, &server), words);
+        let command = holder.number().await;
+        let next = Run::start(&servers(&server), ["lock", "/a", "--", "date", "+%s.%N"]);
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let lock = Mutex::new(&client, "/a").unwrap();
+        let line = async || lock.participants().await.unwrap().len();
+        eventually(PATIENCE, line, |line| *line == 2).await.unwrap();
+        proxy.blackhole();
+        let died = time_of_death(command).await.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let started: f64 = next.end().await.stdout[0].parse().unwrap();
+        println!("command dead at {:.3}, next holder at {started:.3}", died.as_secs_f64());
+        assert!(died.as_secs_f64() < started);
+        let ended = holder.end().await;
+        assert_eq!((ended.code, ended.stdout), (76, vec!["told".to_owned()]), "{}", ended.stderr);
+        client.close().await;
+    }
+
+    async fn a_command_is_told_of_a_broken_lock_by_signal_and_by_descriptor(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        // The shell reads the end of the descriptor, and is interrupted by the signal only after that.
+        let script = "trap 'echo told; exit 9' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; sleep 1000";
+        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
+        assert_eq!(holder.line().await, "ready");
+        break_lock(&client).await;
+        let ended = holder.end().await;
+        assert_eq!((ended.code, ended.stdout), (76, vec!["told".to_owned()]), "{}", ended.stderr);
+        assert!(ended.stderr.contains("its node was deleted by somebody else"), "{}", ended.stderr);
+        client.close().await;
+    }
+
+    async fn a_command_that_does_not_stop_is_killed_with_all_that_it_started(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let script = "trap '' TERM; sleep 1000 & echo $!; wait";
+        let words = ["lock", "/a", "--kill-after", "300ms", "--", "sh", "-c", script];
+        let mut holder = Run::start(&servers(&server), words);
+        let grandchild = holder.number().await;
+        break_lock(&client).await;
+        assert_eq!(holder.end().await.code, 76);
+        crate::process::until_dead(grandchild).await;
+        client.close().await;
+    }
+
+    async fn a_lost_lock_kills_or_lets_the_command_go_on_as_asked(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let script = "trap 'echo told' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; echo on; exit 5";
+        for (fate, code, said) in [("kill", 76, &[][..]), ("ignore", 5, &["on".to_owned()][..])] {
+            let words = ["lock", "/a", "--on-lost", fate, "--", "sh", "-c", script];
+            let mut holder = Run::start(&servers(&server), words);
+            assert_eq!(holder.line().await, "ready");
+            break_lock(&client).await;
+            let ended = holder.end().await;
+            // A command that is killed may have seen the end of the descriptor just before.
+            let as_asked = ended.stdout == said || fate == "kill" && ended.stdout == ["on"];
+            assert!(ended.code == code && as_asked, "{fate}: {ended:?}");
+        }
+        client.close().await;
+    }
+
+    async fn a_lock_that_is_lost_without_a_command_is_a_failure(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let mut holder = Run::start(&servers(&server), ["lock", "/a"]);
+        holder.line().await;
+        break_lock(&client).await;
+        let ended = holder.end().await;
+        assert_eq!(ended.code, 76, "{ended:?}");
+        client.close().await;
+    }
+
+    async fn a_link_that_is_lost_for_a_moment_costs_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let script = "echo ready; sleep 3; echo done";
+        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
+        assert_eq!(holder.line().await, "ready");
+        server.front().reset().await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        server.front().reset().await;
+        let ended = holder.end().await;
+        assert_eq!((ended.code, ended.stdout), (0, vec!["done".to_owned()]), "{}", ended.stderr);
+    }
+}

@@ -1,0 +1,62 @@
+//! `docent elect`.
+
+use crate::run::{Run, run, servers};
+use docent::{Client, Election};
+use docent_battery::{Backend, both_backends};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Deletes the node of the leader of `/e`.
+async fn depose(client: &Client) {
+    let line = Election::new(client, "/e").unwrap().candidates().await.unwrap();
+    client.delete(&format!("/e/{}", line[0].name), None).await.unwrap();
+}
+
+both_backends! {
+    async fn the_command_is_started_again_with_each_term(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let script = "trap 'exit 0' TERM; echo $DOCENT_FENCE; while :; do sleep 0.02; done";
+        let mut candidate = Run::start(&servers(&server), ["elect", "/e", "--", "sh", "-c", script]);
+        let first: u64 = candidate.line().await.parse().unwrap();
+        depose(&client).await;
+        let second: u64 = candidate.line().await.parse().unwrap();
+        assert!(second > first, "{first} {second}");
+        candidate.signal(Signal::TERM);
+        let ended = candidate.end().await;
+        assert_eq!((ended.code, ended.stdout.len()), (0, 0), "TERM is the end: {ended:?}");
+        assert!(ended.stderr.contains("standing again"), "{}", ended.stderr);
+        client.close().await;
+    }
+
+    async fn once_it_ends_as_the_command_does(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        assert_eq!(run(&connect, ["elect", "--once", "/e", "--", "sh", "-c", "exit 4"]).await.code, 4);
+        assert_eq!(run(&connect, ["elect", "/e", "--", "no-such-program"]).await.code, 127);
+        let client = Client::connect(&connect).await.unwrap();
+        let mut leader = Run::start(&connect, ["elect", "--once", "/e", "--", "sh", "-c", "echo lead; exec sleep 1000"]);
+        assert_eq!(leader.line().await, "lead");
+        depose(&client).await;
+        assert_eq!(leader.end().await.code, 76);
+        client.close().await;
+    }
+
+    async fn a_listener_prints_a_line_for_each_leader(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut leader = Run::start(&connect, ["elect", "/e", "--id", "one\u{1b}[2J"]);
+        let fence = leader.line().await.split_once(' ').unwrap().1.to_owned();
+        let mut listener = Run::start(&connect, ["elect", "/e", "--listen"]);
+        assert_eq!(listener.line().await, format!("one\\u{{1b}}[2J {fence}"));
+        let mut json = Run::start(&connect, ["-o", "json", "elect", "/e", "--listen"]);
+        let line: Value = serde_json::from_str(&json.line().await).unwrap();
+        assert_eq!(line["leader"]["fence"].to_string(), fence, "{line}");
+        leader.signal(Signal::TERM);
+        assert_eq!(leader.end().await.code, 0);
+        assert_eq!(listener.line().await, "-");
+        assert_eq!(json.line().await, "{\"leader\":null}");
+        listener.signal(Signal::INT);
+        assert_eq!(listener.end().await.code, 0);
+    }
+}

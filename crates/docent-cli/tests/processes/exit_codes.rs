@@ -1,0 +1,74 @@
+//! Exit codes of `docent lock`.
+
+use crate::run::{Run, command, run, servers};
+use docent::Client;
+use docent::node::{Acl, CreateMode};
+use docent_battery::{Backend, Port, both_backends};
+use std::process::Stdio;
+
+/// Code of `docent lock /a` around a command.
+async fn code(connect: &str, words: &[&str]) -> i32 {
+    run(connect, ["lock", "/a", "--"].iter().chain(words)).await.code
+}
+
+both_backends! {
+    async fn the_exit_code_of_the_command_is_not_swallowed(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        assert_eq!(code(&connect, &["true"]).await, 0);
+        assert_eq!(code(&connect, &["sh", "-c", "exit 3"]).await, 3);
+        assert_eq!(code(&connect, &["sh", "-c", "kill -KILL $$"]).await, 128 + 9);
+        let ended = run(&connect, ["lock", "/a", "--", "no-such-program"]).await;
+        assert_eq!((ended.code, ended.stderr.contains("\"no-such-program\"")), (127, true), "{ended:?}");
+        assert_eq!(code(&connect, &["/"]).await, 126);
+    }
+
+    async fn a_lock_that_is_not_free_has_a_code_of_its_own(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut holder = Run::start(&connect, ["lock", "/a", "--label", "nightly"]);
+        assert!(holder.line().await.starts_with("/a "));
+        let refused = run(&connect, ["lock", "-n", "/a", "--", "echo", "held"]).await;
+        assert_eq!((refused.code, refused.stdout.len()), (75, 0), "{refused:?}");
+        assert!(refused.stderr.contains("nightly"), "it names the holder: {}", refused.stderr);
+        let late = run(&connect, ["lock", "--wait", "300ms", "-E", "9", "/a", "--", "echo", "held"]).await;
+        assert_eq!((late.code, late.stdout.len()), (9, 0), "{late:?}");
+        assert!(late.stderr.contains("not acquired in 300ms"), "{}", late.stderr);
+    }
+
+    async fn missing_permission_has_a_code_of_its_own(backend: Backend) {
+        let server = backend.start().await;
+        let builder = Client::builder(servers(&server)).auth_digest("owner", "secret");
+        let client = builder.allow_plaintext_auth().acl(vec![Acl::creator_all()]).connect().await.unwrap();
+        client.create("/private", "", CreateMode::Persistent).await.unwrap();
+        client.close().await;
+        let refused = run(&servers(&server), ["lock", "/private/a", "--", "echo", "held"]).await;
+        assert_eq!((refused.code, refused.stdout.len()), (77, 0), "{refused:?}");
+        assert!(refused.stderr.contains("permission denied"), "{}", refused.stderr);
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("credentials");
+        std::fs::write(&file, "owner:secret\n").unwrap();
+        let allowed = ["--auth-file", file.to_str().unwrap(), "--allow-plaintext-auth"];
+        let lock = ["lock", "/private/a", "--", "echo", "held"];
+        let held = run(&servers(&server), allowed.iter().chain(&lock)).await;
+        assert_eq!((held.code, held.stdout), (0, vec!["held".to_owned()]), "{}", held.stderr);
+    }
+}
+
+#[tokio::test]
+async fn servers_that_cannot_be_reached_have_a_code_of_their_own() {
+    let nobody = Port::claim().unwrap().address().to_string();
+    let ended = run(&nobody, ["--timeout", "300ms", "lock", "/a", "--", "echo", "held"]).await;
+    assert_eq!((ended.code, ended.stdout.len()), (69, 0), "{ended:?}");
+    assert!(ended.stderr.contains("refused"), "it says why: {}", ended.stderr);
+}
+
+#[tokio::test]
+async fn nobody_who_reads_the_output_is_no_error_to_tell() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let child = command("", ["completions", "bash"]).stdout(Stdio::from(writer)).spawn().unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!((output.status.code(), &*output.stderr), (Some(128 + 13), &b""[..]));
+}

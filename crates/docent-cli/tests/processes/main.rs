@@ -1,0 +1,16 @@
+//! Verbs that run commands, as real processes on both servers.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod arguments;
+mod deadline;
+mod dev;
+mod elect;
+mod exit_codes;
+mod held;
+mod killed;
+mod process;
+mod run;
+mod signals;
+mod terminal;
+mod waiting;

@@ -1,0 +1,110 @@
+use crate::process::{PATIENCE, send};
+use docent_battery::{Proxy, TestServer};
+use rustix::process::Signal;
+use std::ffi::OsStr;
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// Session timeout of the runs: a lease of 2.7 s, and at most 4 s until a lock that nobody releases is free.
+pub(crate) const SESSION: &str = "4s";
+
+/// Options by which the lease is counted with the tick of the servers of tests.
+const OPTIONS: [&str; 4] = ["--session-timeout", SESSION, "--server-tick", "200ms"];
+
+/// A run of `docent`. On drop it is killed.
+#[derive(Debug)]
+pub(crate) struct Run {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+/// A run that has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    /// Lines that were not taken before.
+    pub(crate) stdout: Vec<String>,
+    pub(crate) stderr: String,
+}
+
+/// Servers and chroot of a test, through the proxy in front of them.
+pub(crate) fn servers(server: &TestServer) -> String {
+    through(server.front(), server)
+}
+
+/// Servers and chroot of a test, through a proxy.
+pub(crate) fn through(proxy: &Proxy, server: &TestServer) -> String {
+    format!("{}{}", proxy.connect_string(), server.root())
+}
+
+/// `docent` with these arguments, and an environment without settings. No signal is ignored from the start,
+/// whatever runs the tests.
+pub(crate) fn command<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_docent")]).args(OPTIONS).args(arguments);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("DOCENT_CONNECT", connect).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Run {
+    /// Starts `docent`.
+    pub(crate) fn start<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::of(&mut command(connect, arguments))
+    }
+
+    /// Starts a command.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Number of the process.
+    pub(crate) fn id(&self) -> i32 {
+        self.child.id().expect("it has not ended").try_into().unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.id(), signal);
+    }
+
+    /// Writes to its standard input, which is to be a pipe.
+    pub(crate) async fn say(&mut self, text: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// The next line of its standard output.
+    pub(crate) async fn line(&mut self) -> String {
+        let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line comes in time");
+        line.unwrap().expect("it says something more").trim_end_matches('\r').to_owned()
+    }
+
+    /// The next line, which is a number.
+    pub(crate) async fn number(&mut self) -> i32 {
+        self.line().await.parse().unwrap()
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn end(mut self) -> Ended {
+        let ended = async {
+            let mut stdout = Vec::new();
+            while let Some(line) = self.lines.next_line().await.unwrap() {
+                stdout.push(line.trim_end_matches('\r').to_owned());
+            }
+            let mut stderr = String::new();
+            self.child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
+            let code = self.child.wait().await.unwrap().code().expect("no signal ended it");
+            Ended { code, stdout, stderr }
+        };
+        timeout(PATIENCE, ended).await.expect("it ends in time")
+    }
+}
+
+/// Runs `docent` to its end.
+pub(crate) async fn run<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Ended {
+    Run::start(connect, arguments).end().await
+}
