@@ -25,6 +25,8 @@ pub(crate) enum Verb {
     Elect(verbs::elect::Arguments),
     /// Serve the embedded server, for development.
     Dev(verbs::dev::Arguments),
+    /// Check servers and settings, and say what to do about each finding.
+    Doctor(verbs::doctor::Arguments),
     /// Print completions for a shell.
     Completions(verbs::completions::Arguments),
     /// Print the manual page.

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod dev;
 mod dispatch;
+pub(crate) mod doctor;
 pub(crate) mod elect;
 pub(crate) mod lock;
 pub(crate) mod man;

@@ -21,6 +21,16 @@ pub struct ServerAddress {
     pub port: u16,
 }
 
+impl ServerAddress {
+    /// The servers that a connect string names, in its order; a chroot is left out.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the connect string breaks a rule.
+    pub fn all_of(connect_string: &str) -> Result<Vec<Self>, Error> {
+        ConnectString::parse(connect_string).map(|parsed| parsed.servers)
+    }
+}
+
 impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
@@ -111,6 +121,13 @@ mod tests {
         assert_eq!(parsed.chroot, "/shop/eu");
         assert_eq!(servers("zk1:2182, zk2,[::1]:99/shop/eu"), ["zk1:2182", "zk2:2181", "[::1]:99"]);
         assert_eq!(ConnectString::parse("zk1/").unwrap().chroot, "");
+    }
+
+    #[test]
+    fn the_servers_of_a_connect_string_can_be_listed() {
+        let servers = ServerAddress::all_of("zk1,[::1]:99/shop").unwrap();
+        assert_eq!(servers.iter().map(ToString::to_string).collect::<Vec<_>>(), ["zk1:2181", "[::1]:99"]);
+        assert_eq!(ServerAddress::all_of("a,,b").unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -1,0 +1,123 @@
+use std::time::Duration;
+
+/// Answer of a port to the four-letter word `srvr`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A ZooKeeper server told about itself.
+    Server(Description),
+    /// A ZooKeeper server that does not answer the word.
+    WordsOff,
+    /// A ZooKeeper server that has no quorum.
+    NotServing,
+    /// Nothing: a server of another protocol waits for more, or closed the link.
+    Silence,
+    /// The first line of something that is not ZooKeeper's.
+    Foreign(String),
+}
+
+/// Facts that a server tells by `srvr`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Description {
+    /// Version without revision and date, as `3.8.4`.
+    pub(super) version: String,
+    /// As `leader`, `follower`, `observer`, `standalone` or `read-only`.
+    pub(super) mode: String,
+    /// Shortest, mean and longest time of a request in milliseconds, as the server prints them.
+    pub(super) latency: String,
+}
+
+/// Longest line that is shown of an answer, in characters.
+const LONGEST_LINE: usize = 60;
+
+impl Answer {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        match () {
+            () if bytes.is_empty() => Self::Silence,
+            () if text.starts_with("Zookeeper version:") => Self::Server(Description::of(&text)),
+            () if text.contains("is not in the whitelist") => Self::WordsOff,
+            () if text.contains("not currently serving requests") => Self::NotServing,
+            () => {
+                let line = text.lines().next().unwrap_or_default();
+                Self::Foreign(line.chars().take(LONGEST_LINE).collect())
+            }
+        }
+    }
+}
+
+impl Description {
+    fn of(text: &str) -> Self {
+        let value =
+            |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+        let version = value("Zookeeper version:");
+        let version = version.split(['-', ',']).next().unwrap_or_default();
+        Self {
+            version: version.to_owned(),
+            mode: value("Mode:").to_owned(),
+            latency: value("Latency min/avg/max:").to_owned(),
+        }
+    }
+
+    /// True for a server that has lost its quorum and answers reads all the same.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.mode == "read-only"
+    }
+}
+
+/// The server's tick in its answer to `conf`; none where the word is not allowed.
+pub(super) fn tick(conf: &[u8]) -> Option<Duration> {
+    let text = String::from_utf8_lossy(conf);
+    let value = text.lines().find_map(|line| line.strip_prefix("tickTime="))?;
+    value.trim().parse().ok().map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SRVR: &str = "Zookeeper version: 3.8.4-9316c2a7a97e1666d8f4593f34dd6fc36ecc436c, built on 2024-02-12\n\
+        Latency min/avg/max: 0/0.5/12\nReceived: 9\nSent: 8\nConnections: 1\nOutstanding: 0\n\
+        Zxid: 0x100000002\nMode: follower\nNode count: 5\n";
+
+    #[test]
+    fn a_server_tells_version_mode_and_latency() {
+        let Answer::Server(told) = Answer::of(SRVR.as_bytes()) else { panic!("it is a server's") };
+        assert_eq!((&*told.version, &*told.mode, &*told.latency), ("3.8.4", "follower", "0/0.5/12"));
+        assert!(!told.is_read_only());
+    }
+
+    #[test]
+    fn a_server_without_a_mode_line_has_an_empty_mode() {
+        let Answer::Server(told) = Answer::of(b"Zookeeper version: 3.5.0\n") else {
+            panic!("it is a server's")
+        };
+        assert_eq!((&*told.version, &*told.mode), ("3.5.0", ""));
+    }
+
+    #[test]
+    fn other_answers_are_told_apart() {
+        let off = b"srvr is not executed because it is not in the whitelist.\n";
+        assert_eq!(Answer::of(off), Answer::WordsOff);
+        let no_quorum = b"This ZooKeeper instance is not currently serving requests\n";
+        assert_eq!(Answer::of(no_quorum), Answer::NotServing);
+        assert_eq!(Answer::of(b""), Answer::Silence);
+        assert_eq!(
+            Answer::of(b"HTTP/1.1 400 Bad Request\r\n"),
+            Answer::Foreign("HTTP/1.1 400 Bad Request".into())
+        );
+    }
+
+    #[test]
+    fn of_a_foreign_answer_little_is_kept() {
+        let Answer::Foreign(line) = Answer::of(&[b'x'; 5_000]) else { panic!("it is foreign") };
+        assert_eq!(line.len(), LONGEST_LINE);
+        assert!(matches!(Answer::of(&[0xff, 0xfe, 0]), Answer::Foreign(_)));
+    }
+
+    #[test]
+    fn the_tick_is_in_the_configuration() {
+        assert_eq!(tick(b"clientPort=2181\ntickTime=2000\n"), Some(Duration::from_secs(2)));
+        assert_eq!(tick(b"conf is not executed because it is not in the whitelist.\n"), None);
+        assert_eq!(tick(b"tickTime=soon\n"), None);
+    }
+}

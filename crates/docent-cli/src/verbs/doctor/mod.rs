@@ -1,0 +1,14 @@
+//! `docent doctor`: checks of servers and settings, each with a remedy.
+
+mod access;
+mod answer;
+mod clock;
+mod diagnosis;
+mod ensemble;
+mod finding;
+mod lease;
+mod run;
+mod server;
+mod words;
+
+pub(crate) use run::{Arguments, run};

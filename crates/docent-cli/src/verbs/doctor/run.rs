@@ -1,0 +1,115 @@
+use super::finding::{Cause, Finding, Level};
+use super::lease::{self, Times};
+use super::server::{self, ServerReport};
+use super::{access, clock, ensemble};
+use crate::app::App;
+use crate::args::duration;
+use crate::exit::{Ending, Failure, Outcome};
+use crate::output::Table;
+use clap::Args;
+use docent::client::Options;
+use docent::transport::ServerAddress;
+use futures_util::future::join_all;
+use std::time::Duration;
+
+const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(20);
+const DEFAULT_TICK: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Nodes to read as a recipe would, below the chroot
+    #[arg(value_name = "PATH", default_value = "/")]
+    paths: Vec<String>,
+
+    /// How long the pace of this machine's clock is compared with that of the servers; 0 for not at all
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    clock: Duration,
+}
+
+/// Checks the servers and the client's settings, and prints a finding for each check.
+///
+/// # Errors
+/// `Unreachable`, `NoPermission` or `Other` with the number of failures, when there are any.
+pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    let options = app.global.client_options()?;
+    let servers =
+        ServerAddress::all_of(&options.connect).map_err(|error| Failure::Usage(error.to_string()))?;
+    let reports = join_all(servers.iter().map(|server| server::check(server, &options))).await;
+    let summary = ensemble::check(&reports);
+    let mut findings: Vec<_> = reports.iter().flat_map(|report| report.findings.clone()).collect();
+    let is_served = reports.iter().any(|report| report.opened);
+    findings.push(summary);
+    if is_served {
+        findings.extend(check_client(app, &options, &reports, arguments).await);
+    }
+    print(app, &findings)?;
+    ending(&findings)
+}
+
+/// Checks what a client of all servers meets: its lease, its permissions and its clock.
+async fn check_client(
+    app: &App,
+    options: &Options,
+    reports: &[ServerReport],
+    arguments: &Arguments,
+) -> Vec<Finding> {
+    let client = match app.connect().await {
+        Ok(client) => client,
+        Err(failure) => {
+            let remedy = "mend the settings of the client: the servers open sessions";
+            return vec![Finding::failure("client", Cause::Setting, failure.to_string(), remedy)];
+        }
+    };
+    let asked = options.session_timeout.unwrap_or(DEFAULT_SESSION_TIMEOUT);
+    let mut findings = lease::check(Times {
+        asked,
+        granted: client.session_timeout().unwrap_or(asked),
+        told_tick: reports.iter().filter_map(|report| report.tick).max(),
+        assumed_tick: options.server_tick.unwrap_or(DEFAULT_TICK),
+    });
+    for path in &arguments.paths {
+        findings.push(access::check(&client, path, options).await);
+    }
+    if !arguments.clock.is_zero() {
+        findings.push(clock::check(&client, arguments.clock).await);
+    }
+    crate::connect::close(&client).await;
+    findings
+}
+
+fn print(app: &App, findings: &[Finding]) -> Result<(), Failure> {
+    if app.output.is_json() {
+        findings.iter().try_for_each(|finding| app.output.json(finding))?;
+        return Ok(());
+    }
+    let mut table = Table::new(["", "CHECK", "SERVER", "FINDING"]);
+    for finding in findings {
+        let level = match finding.level {
+            Level::Ok => "ok",
+            Level::Warning => "warning",
+            Level::Failure => "FAILURE",
+        };
+        let server = finding.server.as_deref().unwrap_or_default();
+        table.row([level, finding.check, server, &finding.text]);
+        if let Some(remedy) = &finding.remedy {
+            table.row(["", "", "", &format!("-> {remedy}")]);
+        }
+    }
+    Ok(app.output.table(&table)?)
+}
+
+/// The ending that the findings call for: the gravest cause gives the exit code.
+fn ending(findings: &[Finding]) -> Outcome {
+    let failures: Vec<_> = findings.iter().filter(|finding| finding.is_failure()).collect();
+    let has = |cause| failures.iter().any(|finding| finding.cause == cause);
+    let text = match failures.len() {
+        0 => return Ok(Ending::Done),
+        1 => "one check failed".to_owned(),
+        count => format!("{count} checks failed"),
+    };
+    Err(match () {
+        () if has(Cause::Permission) => Failure::NoPermission(text),
+        () if has(Cause::Setting) => Failure::Other(text),
+        () => Failure::Unreachable(text),
+    })
+}

@@ -1,0 +1,98 @@
+use super::answer::{self, Answer, Description};
+use super::diagnosis;
+use super::finding::Finding;
+use super::words;
+use docent::client::{Error, Options};
+use docent::transport::{ServerAddress, TcpTransport, Transport};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Time limit of each question to a server.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// Facts about one server, with the findings that follow from them.
+#[derive(Debug, Default)]
+pub(super) struct ServerReport {
+    pub(super) findings: Vec<Finding>,
+    /// Facts that it told by `srvr`.
+    pub(super) description: Option<Description>,
+    /// The tick that it told by `conf`.
+    pub(super) tick: Option<Duration>,
+    /// True when it opened a session.
+    pub(super) opened: bool,
+}
+
+/// Resolves a server's name, asks it about itself, and opens a session at it alone.
+pub(super) async fn check(server: &ServerAddress, options: &Options) -> ServerReport {
+    let mut report = ServerReport::default();
+    report.run(server, options).await;
+    let name = server.to_string();
+    report.findings = report.findings.into_iter().map(|finding| finding.at(&name)).collect();
+    report
+}
+
+impl ServerReport {
+    async fn run(&mut self, server: &ServerAddress, options: &Options) {
+        let addresses = match TcpTransport.resolve(server).await {
+            Ok(addresses) if !addresses.is_empty() => addresses,
+            other => return self.findings.push(diagnosis::unknown_name(server, other.err().as_ref())),
+        };
+        self.findings.push(diagnosis::known_name(server, &addresses));
+        if self.ask(server, addresses[0], options.tls_ca_file.is_some()).await {
+            self.open_session(server, options).await;
+        }
+    }
+
+    /// Asks for the server's own words. False when a session would be of no use.
+    async fn ask(&mut self, server: &ServerAddress, address: SocketAddr, with_tls: bool) -> bool {
+        let mut answer = match words::exchange(server, address, b"srvr", PATIENCE).await {
+            Ok(bytes) => Answer::of(&bytes),
+            Err(error) => {
+                self.findings.push(diagnosis::unreachable(address, &error));
+                return false;
+            }
+        };
+        let is_strange = matches!(answer, Answer::Silence | Answer::Foreign(_));
+        let talks_tls = is_strange && words::talks_tls(server, address, PATIENCE).await;
+        if answer == Answer::Silence && !talks_tls {
+            // Servers of protocols with lines answer no sooner than at the end of one.
+            let bytes = words::exchange(server, address, b"srvr\r\n\r\n", PATIENCE).await;
+            answer = Answer::of(&bytes.unwrap_or_default());
+        }
+        self.findings.extend(diagnosis::protocol(&answer, talks_tls, with_tls));
+        if let Answer::Server(description) = answer {
+            let conf = words::exchange(server, address, b"conf", PATIENCE).await.unwrap_or_default();
+            self.tick = answer::tick(&conf);
+            self.description = Some(description);
+        }
+        !self.findings.iter().any(Finding::is_failure)
+    }
+
+    async fn open_session(&mut self, server: &ServerAddress, options: &Options) {
+        let begun = Instant::now();
+        match read_once(server, options).await {
+            Ok((opened, read)) => {
+                self.opened = true;
+                self.findings.push(diagnosis::session(opened, read));
+            }
+            Err(error) => self.findings.push(diagnosis::no_session(&error, begun.elapsed())),
+        }
+    }
+}
+
+/// Opens a session at `server` alone, and reads once. Returns the times of both.
+async fn read_once(server: &ServerAddress, options: &Options) -> Result<(Duration, Duration), Error> {
+    let mut options = options.clone();
+    options.connect = server.to_string();
+    options.namespace = None;
+    let patience = options.operation_timeout.unwrap_or(PATIENCE);
+    options.operation_timeout = Some(patience.min(2 * PATIENCE));
+    let begun = Instant::now();
+    let client = options.builder()?.connect().await?;
+    let opened = begun.elapsed();
+    let begun = Instant::now();
+    let read = client.exists("/").await;
+    let took = begun.elapsed();
+    client.close().await;
+    read.map(|_| (opened, took))
+}

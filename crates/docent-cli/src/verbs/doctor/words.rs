@@ -1,0 +1,74 @@
+use docent::transport::{ServerAddress, TcpTransport, Transport};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+/// Most bytes of an answer that are read: `srvr` and `conf` take some hundred.
+const LONGEST_ANSWER: u64 = 16 * 1024;
+
+/// Sends `bytes` over plain TCP and reads what comes, until the other side closes or `patience` is over.
+///
+/// # Errors
+/// That of connecting; `TimedOut` when that takes longer than `patience`.
+pub(super) async fn exchange(
+    server: &ServerAddress,
+    address: SocketAddr,
+    bytes: &[u8],
+    patience: Duration,
+) -> io::Result<Vec<u8>> {
+    let mut stream = timeout(patience, TcpTransport.dial(server, address)).await??;
+    let mut answer = Vec::new();
+    let talk = async {
+        stream.write_all(bytes).await?;
+        (&mut stream).take(LONGEST_ANSWER).read_to_end(&mut answer).await
+    };
+    // A reset or a silence ends the answer, and what came before it counts.
+    let _ = timeout(patience, talk).await;
+    Ok(answer)
+}
+
+/// True when something at `address` answers a TLS hello as a TLS server does.
+pub(super) async fn talks_tls(server: &ServerAddress, address: SocketAddr, patience: Duration) -> bool {
+    let Ok(mut stream) = TcpTransport.dial(server, address).await else { return false };
+    let mut start = [0; 2];
+    let talk = async {
+        stream.write_all(&CLIENT_HELLO).await?;
+        stream.read_exact(&mut start).await
+    };
+    // The first byte is the kind of record, a handshake or an alert; the second one the major version.
+    matches!(timeout(patience, talk).await, Ok(Ok(_))) && matches!(start, [0x15 | 0x16, 0x03])
+}
+
+/// A TLS 1.2 hello with three common cipher suites. No handshake follows it: the first bytes of the reply
+/// tell what talks there.
+const CLIENT_HELLO: [u8; 78] = [
+    0x16, 0x03, 0x01, 0x00, 0x49, // A record of 73 bytes,
+    0x01, 0x00, 0x00, 0x45, // with a client hello of 69,
+    0x03, 0x03, // of TLS 1.2,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0,    // its nonce,
+    0x00, // no session to resume,
+    0x00, 0x06, 0xc0, 0x2b, 0xc0, 0x2f, 0x00, 0x9c, // cipher suites with ECDSA, RSA, and RSA alone,
+    0x01, 0x00, // no compression,
+    0x00, 0x16, // and extensions:
+    0x00, 0x0a, 0x00, 0x06, 0x00, 0x04, 0x00, 0x1d, 0x00, 0x17, // curves x25519 and secp256r1,
+    0x00, 0x0d, 0x00, 0x08, 0x00, 0x06, 0x04, 0x03, 0x08, 0x04, 0x04, 0x01, // signatures with SHA-256.
+];
+
+#[cfg(test)]
+mod tests {
+    use super::CLIENT_HELLO;
+
+    #[test]
+    fn the_lengths_in_the_hello_are_those_of_its_parts() {
+        let u16_at =
+            |place: usize| usize::from(u16::from_be_bytes([CLIENT_HELLO[place], CLIENT_HELLO[place + 1]]));
+        assert_eq!(u16_at(3), CLIENT_HELLO.len() - 5, "the record");
+        assert_eq!(u16_at(7), CLIENT_HELLO.len() - 9, "the hello");
+        let suites = 9 + 2 + 32 + 1;
+        let extensions = suites + 2 + u16_at(suites) + 2;
+        assert_eq!(u16_at(extensions), CLIENT_HELLO.len() - extensions - 2, "the extensions");
+    }
+}

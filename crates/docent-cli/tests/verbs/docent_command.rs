@@ -1,0 +1,65 @@
+use docent_battery::TestServer;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// Longest time that a command may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A run of `docent` that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The servers and chroot of a test, past its proxy, for `--connect`.
+pub(crate) fn servers(server: &TestServer) -> String {
+    format!("{}{}", server.address(), server.root())
+}
+
+/// `docent` with these arguments, and an environment without settings. It is killed when it is dropped.
+pub(crate) fn docent<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_docent"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("DOCENT_CONNECT", connect).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+/// Runs `docent` to its end.
+pub(crate) async fn run<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Ended {
+    let output = timeout(PATIENCE, docent(connect, arguments).output()).await.expect("it ends in time");
+    Ended::of(output.unwrap())
+}
+
+/// Waits for the end of a run.
+pub(crate) async fn end(child: Child) -> Ended {
+    Ended::of(timeout(PATIENCE, child.wait_with_output()).await.expect("it ends in time").unwrap())
+}
+
+impl Ended {
+    fn of(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// The same, if it did what it was asked to.
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+
+    /// The lines of its output as JSON.
+    pub(crate) fn json(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}

@@ -1,0 +1,7 @@
+//! Verbs of the command about data and servers, as processes, on both servers.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod docent_command;
+mod doctor;
+mod doctor_faults;
