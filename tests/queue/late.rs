@@ -6,6 +6,7 @@ use docent::queue::{Codec, CodecError};
 use docent::{Client, Queue};
 use docent_battery::{Backend, Direction, Proxy, TestServer, both_backends};
 use docent_tests::{connect, soon, until, within};
+use futures_util::FutureExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,21 @@ async fn claims(client: &Client) -> usize {
 }
 
 both_backends! {
+    async fn a_call_that_is_not_polled_any_more_keeps_no_client_open(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        let producer = connect(&server).await;
+        let mut take = Box::pin(jobs.take());
+        assert!(take.as_mut().now_or_never().is_none());
+        queue(&producer).put(&1).await.unwrap();
+        // It is claimed for the call, which does not look.
+        until(async || claims(&producer).await == 1).await;
+        within(Duration::from_secs(5), client.close()).await;
+        assert_eq!(claims(&producer).await, 0);
+        drop(take);
+    }
+
     async fn a_claim_that_comes_later_than_the_call_waits_is_the_calls(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = slow_client(&server).await;

@@ -270,6 +270,24 @@ both_backends! {
         assert_eq!(take(&jobs).await.deliveries(), Some(2));
     }
 
+    async fn one_item_that_may_not_be_read_keeps_nobody_from_those_before_it(backend: Backend) {
+        use docent::node::{Acl, Permissions};
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = queue(&client);
+        jobs.put_all(&(0..40).collect::<Vec<_>>()).await.unwrap();
+        let item = format!("{QUEUE}/items/{}", jobs.list().await.unwrap()[29].name);
+        let permissions = Permissions::CREATE | Permissions::DELETE | Permissions::ADMIN;
+        client.set_acl(&item, [Acl::new(permissions, "world", "anyone")], None).await.unwrap();
+        let mut taken = Vec::new();
+        while taken.len() < 29 {
+            taken.extend(soon(jobs.take_batch(40)).await.unwrap());
+        }
+        assert_eq!(taken.iter().map(|one| *one.item()).collect::<Vec<_>>(), (0..29).collect::<Vec<_>>());
+        assert!(taken.iter().all(|one| one.deliveries() <= Some(2)), "the first attempt could not know");
+        assert_eq!(soon(jobs.take_batch(40)).await.unwrap_err().kind(), ErrorKind::NoAuth);
+    }
+
     async fn curators_layout_has_no_delays_and_priorities(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;

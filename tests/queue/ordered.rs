@@ -1,6 +1,6 @@
 //! One consumer at a time.
 
-use crate::jobs::A_WHILE;
+use crate::jobs::{A_WHILE, QUEUE};
 use docent::queue::DeadReason;
 use docent::{Client, Queue};
 use docent_battery::{Backend, both_backends};
@@ -34,6 +34,19 @@ both_backends! {
             soon(docent::Delivery::ack_all(batch)).await.unwrap();
         }
         assert!(here.is_empty().await.unwrap());
+    }
+
+    async fn an_item_that_cannot_be_decoded_is_left_alone_and_those_behind_it_are_handed_out(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let texts: Queue<String> = Queue::builder(&client, QUEUE).ordered().build().unwrap();
+        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).ordered().build().unwrap();
+        texts.put(&"no number".to_owned()).await.unwrap();
+        jobs.put(&1).await.unwrap();
+        let next = soon(jobs.take()).await.unwrap();
+        assert_eq!(*next.item(), 1);
+        soon(next.ack()).await.unwrap();
+        assert_eq!(soon(texts.take()).await.unwrap().deliveries(), Some(1));
     }
 
     async fn a_consumer_that_dies_hands_its_item_to_the_next(backend: Backend) {

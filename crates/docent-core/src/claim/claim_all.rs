@@ -12,6 +12,7 @@ use crate::telemetry;
 use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp};
+use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
@@ -224,7 +225,10 @@ pub async fn claim_all(
                     (Some(held), Ok(read)) => {
                         return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
                     }
-                    (_, Err(Unread::Refused(code))) => {
+                    (held, Err(Unread::Refused(code))) => {
+                        // The next attempt shall not find them taken by these.
+                        let held = held.into_iter().flatten();
+                        Box::pin(join_all(held.map(Hold::release))).await;
                         return Err(Error::from_code(code, operation).at(&first.node));
                     }
                     // The lease ran out before the reply came, or the link did not last for the reads: the

@@ -1,13 +1,10 @@
-use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
+use crate::store::{Backlog, ClaimedItem, Demand, Listing, MOST, Store, ensure_folder};
 use docent_core::recipe::{ClaimResult, Hold, claim_all};
 use docent_core::{Error, ErrorKind, Node, planted};
 use futures_util::future::try_join;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// Most items that are claimed in one write.
-const MOST: usize = 1000;
 /// Claims in vain after which it looks what is claimed.
 const LOOK_AFTER: usize = 3;
 
@@ -69,7 +66,7 @@ impl FreeItems {
         is_old: bool,
         known: bool,
     ) -> Result<Vec<ClaimedItem>, Error> {
-        let (mut now, mut ahead) = (demand.now.min(MOST), demand.ahead);
+        let (mut now, mut ahead) = (demand.now, demand.ahead);
         let (mut listed, mut in_vain) = (known || is_old, 0);
         if is_old {
             self.list().await?;
@@ -80,7 +77,8 @@ impl FreeItems {
             listed = self.look().await?;
         }
         loop {
-            let names = self.backlog.first((now + ahead).min(MOST));
+            let size = &self.store.claim_size;
+            let names = self.backlog.first((now + ahead).min(size.most()));
             if names.is_empty() {
                 if listed {
                     return Ok(Vec::new());
@@ -89,8 +87,7 @@ impl FreeItems {
                 listed = true;
                 continue;
             }
-            // What may not be read is handed out to nobody.
-            let counted = if self.store.unreadable.load(Ordering::Relaxed) { 0 } else { now };
+            let counted = if size.counts() { now.min(names.len()) } else { 0 };
             let claimed = match self.claim_these(&names, counted).await {
                 // Fewer fit.
                 Err(error) if names.len() > 1 && is_too_much(&error) => {
@@ -98,12 +95,19 @@ impl FreeItems {
                     ahead = (names.len() / 2).saturating_sub(now);
                     continue;
                 }
-                claimed => claimed.inspect_err(|error| self.note_unreadable(error))?,
+                Err(error) => {
+                    let may_be_fewer = self.is_about_reads(&error, names.len());
+                    if may_be_fewer && error.kind() == ErrorKind::NoAuth {
+                        continue;
+                    }
+                    return Err(error);
+                }
+                Ok(claimed) => claimed,
             };
             match claimed {
                 ClaimResult::All(claims) => {
                     self.backlog.taken(claims.len());
-                    self.store.unreadable.store(false, Ordering::Relaxed);
+                    self.store.claim_size.read();
                     let claims = names.into_iter().zip(claims).enumerate();
                     let claimed = claims.filter_map(|(index, (name, claim))| {
                         claimed_item(&self.store, name, claim, index < counted)
@@ -138,10 +142,14 @@ impl FreeItems {
         Ok(())
     }
 
-    fn note_unreadable(&self, error: &Error) {
-        if error.kind() == ErrorKind::NoAuth {
-            self.store.unreadable.store(true, Ordering::Relaxed);
+    /// Takes note where items may have been claimed and not read. True when fewer of them might be read.
+    fn is_about_reads(&self, error: &Error, items: usize) -> bool {
+        let is_about_reads =
+            matches!(error.kind(), ErrorKind::NoAuth | ErrorKind::Timeout | ErrorKind::OutcomeUnknown);
+        if is_about_reads {
+            self.store.claim_size.unread(items);
         }
+        is_about_reads && items > 1
     }
 
     /// Claims items, the first `counted` of them as handed out.

@@ -1,16 +1,13 @@
 use super::Queue;
 use crate::consumer::IDLE;
 use crate::layout::{Paths, QueueLayout};
-use crate::store::{Limits, Store};
+use crate::store::{Limits, MOST, Store};
 use docent_codec::Codec;
 use docent_core::recipe::{Line, NodePath};
 use docent_core::{Client, Error};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Most items that are claimed or acknowledged in one step.
-pub(super) const MOST: usize = 1000;
 
 /// Shortest and longest delay of an item that is given back.
 const REDELIVERY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));

@@ -46,7 +46,7 @@ struct HeldItem {
 /// The store of an item that comes back when this is dropped, unless the item was ended before.
 struct GivenBack {
     store: Arc<Store>,
-    /// True when it does not come back, or not at once.
+    /// True when it does not come back, or not at once. Not so while it is being ended: that may fail.
     ended: bool,
     /// Span of the delivery, which ends with this.
     span: Span,
@@ -90,6 +90,7 @@ impl HeldItem {
             return Ok(end.map(drop)?);
         }
         look_ahead(&self.store.store);
+        self.store.ended = false;
         self.hold.end_with("ack", &[path], transaction).await?;
         self.store.note("acknowledged");
         self.store.ended = true;
@@ -291,6 +292,7 @@ impl<T> Delivery<T> {
         if let Some(first) = stores.first() {
             look_ahead(&first.store);
         }
+        stores.iter_mut().for_each(|store| store.ended = false);
         Hold::end_all("ack", holds, &items, nothing_else).await?;
         for store in &mut stores {
             store.note("acknowledged");
@@ -343,10 +345,13 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
     pub async fn reject(self, reason: &str) -> Result<(), AckError> {
-        let HeldItem { store, hold, name, node, deliveries } = self.held;
+        let HeldItem { mut store, hold, name, node, deliveries } = self.held;
         store.note("rejected");
         let head = Head::new(DeadReason::Rejected, reason, deliveries, &name);
-        Ok(bury(&store, hold, &node.data, &head).await?)
+        store.ended = false;
+        bury(&store, hold, &node.data, &head).await?;
+        store.ended = true;
+        Ok(())
     }
 
     /// Puts the item back at another place, in one step: at the end of those with its new priority, and with
@@ -363,10 +368,11 @@ impl<T> Delivery<T> {
             let rule = "an ephemeral item must stay where it is: it goes with its producer's session";
             return Err(Error::invalid_input("put back", rule).into());
         }
-        let HeldItem { store, hold, name, node, deliveries } = self.held;
+        let HeldItem { mut store, hold, name, node, deliveries } = self.held;
         let place = options.place_in(&store.paths)?;
+        // It comes back also where it could not be moved.
+        store.ended = false;
         store.items.move_to("put back", hold, &name, &node.data, deliveries, place).await?;
-        store.desk.look_again();
         Ok(())
     }
 }

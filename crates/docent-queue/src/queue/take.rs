@@ -1,10 +1,9 @@
 //! The consumer's side of a queue.
 
-use super::builder::MOST;
 use super::{Deliveries, Delivery, Queue};
 use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
-use crate::store::{ClaimedItem, Store};
+use crate::store::{ClaimedItem, MOST, Store};
 use docent_core::recipe::{Line, in_time};
 use docent_core::{Error, planted};
 use futures_util::future::join_all;

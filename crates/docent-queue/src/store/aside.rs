@@ -52,8 +52,11 @@ impl Aside {
         self.items().by_name.insert(name.to_owned(), aside);
     }
 
-    /// Forgets items that are not `listed` in this folder.
+    /// Forgets items that are not `listed` in this folder; none where there is no folder, which is 0.
     pub(crate) fn keep_only(&self, folder: i64, listed: &[ItemName]) {
+        if folder == 0 {
+            return;
+        }
         let mut items = self.items();
         if items.folder != folder {
             items.by_name.clear();

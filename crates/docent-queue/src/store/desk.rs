@@ -157,7 +157,9 @@ impl Desk {
     pub(crate) fn end(&self) -> bool {
         let mut state = self.state();
         let State { takers, shelf, leftovers, offers, .. } = &*state;
-        let is_done = takers.is_empty() && shelf.is_empty() && leftovers.is_empty() && offers.is_empty();
+        // An offer without items waits for its call alone.
+        let has_offered = offers.iter().any(|(offered, _)| !is_empty(offered));
+        let is_done = takers.is_empty() && shelf.is_empty() && leftovers.is_empty() && !has_offered;
         state.running = !is_done;
         is_done
     }
@@ -168,9 +170,10 @@ impl Desk {
         state.running = false;
         let (takers, shelf) = (std::mem::take(&mut state.takers), std::mem::take(&mut state.shelf));
         let leftovers = std::mem::take(&mut state.leftovers);
+        let offered: Vec<_> = state.offers.iter().flat_map(|(offered, _)| take_all(offered)).collect();
         // Their drops look at the desk, too.
         drop(state);
-        drop((takers, shelf, leftovers));
+        drop((takers, shelf, leftovers, offered));
     }
 
     /// Resolves when something changed here.

@@ -131,12 +131,11 @@ impl<I: AsRef<str>> LastListing<I> {
     /// Forgets the items up to the last of the first `marks` that are all taken. Items are taken in their
     /// order: those between two that are taken are taken, too, but for one that came back.
     pub(crate) fn forget_taken(&mut self, marks: &[String], is_taken: impl Fn(usize, &str) -> bool) {
-        // Another call may have taken from the front since the marks were made.
-        let begins = |mark: &String| self.items.front().is_some_and(|first| first.as_ref() == mark);
-        let taken = marks.iter().enumerate().take_while(|(index, mark)| is_taken(*index, mark)).count();
-        if let Some(last) = taken.checked_sub(1)
-            && marks.first().is_some_and(begins)
-        {
+        // Another call may have taken from the front since the marks were made, or listed the items anew.
+        let is_there =
+            |index, name: &String| self.items.get(mark(index)).is_some_and(|it| it.as_ref() == name);
+        let is_gone = |(index, name): &(usize, &String)| is_there(*index, name) && is_taken(*index, name);
+        if let Some(last) = marks.iter().enumerate().take_while(is_gone).count().checked_sub(1) {
             self.taken(mark(last) + 1);
         }
     }
@@ -193,6 +192,16 @@ mod tests {
         listing.pop();
         listing.forget_taken(&marks, |_, _| true);
         assert_eq!(listing.first(1), names(2)[1..]);
+    }
+
+    #[test]
+    fn marks_of_another_listing_that_begins_alike_say_nothing_of_its_later_items() {
+        let mut listing = listing(3_000);
+        let marks = listing.marks();
+        let of_3_000 = names(3_000);
+        listing.fill([&of_3_000[..1], &of_3_000[7..]].concat());
+        listing.forget_taken(&marks, |_, mark| mark <= of_3_000[7].as_str());
+        assert_eq!(listing.first(1), of_3_000[7..8]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 
 mod aside;
 mod backlog;
+mod claim_size;
 mod claimed_item;
 mod desk;
 mod folder;
@@ -16,6 +17,7 @@ mod store;
 
 pub(crate) use aside::Aside;
 pub(crate) use backlog::{Backlog, wall_clock};
+pub(crate) use claim_size::{ClaimSize, MOST};
 pub(crate) use claimed_item::ClaimedItem;
 pub(crate) use desk::{Demand, Desk, Leftover, Taker};
 pub(crate) use folder::{ensure_folder, ensure_known_folder};

@@ -1,4 +1,4 @@
-use super::{Aside, Backlog, Desk, Items, OwnClaims};
+use super::{Aside, Backlog, ClaimSize, Desk, Items, OwnClaims};
 use crate::layout::Paths;
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
@@ -56,8 +56,8 @@ pub(crate) struct Store {
     pub(crate) desk: Desk,
     /// Set when the folder of the dead letters is known to be there.
     pub(crate) has_dead: AtomicBool,
-    /// Set while the next item may not be read: claims do not count as hand-outs until one could be.
-    pub(crate) unreadable: AtomicBool,
+    /// Size of the next claim.
+    pub(crate) claim_size: ClaimSize,
 }
 
 impl Store {
@@ -86,7 +86,7 @@ impl Store {
             limits,
             gauges,
             has_dead: AtomicBool::new(false),
-            unreadable: AtomicBool::new(false),
+            claim_size: ClaimSize::default(),
         }
     }
 

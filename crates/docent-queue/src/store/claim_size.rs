@@ -1,0 +1,61 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Most items that are claimed in one write.
+pub(crate) const MOST: usize = 1000;
+
+/// Number of items that the next write claims at most.
+///
+/// Claims whose items cannot be read are given back. The next write is for half of them: so one item that may
+/// not be read keeps nobody from those before it, and a slow link gets as many as it can carry. Each claim
+/// that is read doubles the number again. While it is less than [`MOST`] claims do not count as hand-outs, or
+/// items would be used up that nobody got.
+#[derive(Debug)]
+pub(crate) struct ClaimSize(AtomicUsize);
+
+impl Default for ClaimSize {
+    fn default() -> Self {
+        Self(AtomicUsize::new(MOST))
+    }
+}
+
+impl ClaimSize {
+    pub(crate) fn most(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// True while claims count as hand-outs.
+    pub(crate) fn counts(&self) -> bool {
+        self.most() == MOST
+    }
+
+    /// Takes note that so many items were claimed, or may be, and could not be read.
+    pub(crate) fn unread(&self, items: usize) {
+        self.0.store((items / 2).max(1), Ordering::Relaxed);
+    }
+
+    /// Takes note that items were claimed and read.
+    pub(crate) fn read(&self) {
+        self.0.store((2 * self.most()).min(MOST), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_that_cannot_be_read_become_smaller_and_count_again_once_they_are_as_large_as_before() {
+        let size = ClaimSize::default();
+        assert!(size.counts());
+        size.unread(1);
+        assert_eq!((size.most(), size.counts()), (1, false));
+        for most in [2, 4, 8] {
+            size.read();
+            assert_eq!((size.most(), size.counts()), (most, false));
+        }
+        size.unread(8);
+        assert_eq!(size.most(), 4);
+        (0..8).for_each(|_| size.read());
+        assert!(size.counts());
+    }
+}
