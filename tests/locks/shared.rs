@@ -58,6 +58,31 @@ async fn until_empty(client: &Client) {
 }
 
 both_backends! {
+    async fn a_draw_goes_on_after_the_end_of_the_runtime_that_began_it(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let held = soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap();
+        let mutex = shared(&client, 1_000);
+        let (ended, end) = std::sync::mpsc::channel::<()>();
+        let first = std::thread::spawn({
+            let acquire = mutex.acquire();
+            move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let waiting = runtime.spawn(acquire);
+                runtime.block_on(async { while end.try_recv().is_err() { tokio::time::sleep(Duration::from_millis(1)).await; } });
+                assert!(!waiting.is_finished());
+            }
+        });
+        docent_tests::until(async || nodes(&other).await == 2).await;
+        let second = waiters(&mutex, 1).await.remove(0);
+        ended.send(()).unwrap();
+        tokio::task::spawn_blocking(|| first.join().unwrap()).await.unwrap();
+        soon(held.release()).await.unwrap();
+        let guard = soon(second).await.unwrap().unwrap();
+        soon(guard.release()).await.unwrap();
+        until_empty(&client).await;
+    }
+
     async fn a_thousand_turns_cost_the_requests_of_one(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;

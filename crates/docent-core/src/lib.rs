@@ -59,7 +59,9 @@ pub use watch::WatchStream;
 pub mod recipe {
     pub use crate::cache::SharedNode;
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
-    pub use crate::client::{Hooks, ViewLag, children_of_all, debug_handle, in_time, spawn, stage_reached};
+    pub use crate::client::{
+        Hooks, ViewLag, children_of_all, debug_handle, in_time, is_own_session, spawn, stage_reached,
+    };
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet, Relay, TurnOver};
     pub use crate::kept::{KeptNode, KeptNodeBuilder};

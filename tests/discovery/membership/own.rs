@@ -59,6 +59,24 @@ both_backends! {
         assert!(futures_util::poll!(changes.next()).is_pending());
     }
 
+    async fn who_has_the_id_next_is_told_to_join(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mine = group(&client);
+        let members = soon(mine.members()).await.unwrap();
+        let me = soon(mine.join("me", "1")).await.unwrap();
+        let mut changes = members.changes();
+        assert_eq!(next(&mut changes).await, "+me=1");
+        // The stream hears of all this later.
+        soon(me.leave()).await.unwrap();
+        let _again = soon(group(&other).join("me", "1")).await.unwrap();
+        let _them = soon(group(&other).join("them", "")).await.unwrap();
+        soon(async { while ids(&members) != "me them" { tokio::task::yield_now().await; } }).await;
+        let mut told = [next(&mut changes).await, next(&mut changes).await, next(&mut changes).await];
+        told.sort();
+        assert_eq!(told, ["+me=1", "+them=", "-me"]);
+    }
+
     async fn who_leaves_takes_nothing_of_who_joins_after_it(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;

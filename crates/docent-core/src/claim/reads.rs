@@ -16,6 +16,8 @@ pub(super) struct Reads<'a> {
     generation: &'a SessionGeneration,
     /// The nodes of each request that was not answered yet.
     asked: VecDeque<(&'a [Wanted], Pending)>,
+    /// True once one of them was lost with its link, as mostly all of them are then.
+    lost: bool,
 }
 
 #[derive(Debug)]
@@ -36,7 +38,7 @@ impl<'a> Reads<'a> {
     ) -> Self {
         let most = if shared.multi_reads.is_refused() { 1 } else { shared.most_in_a_read() };
         let ask = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
-        Self { shared, generation, asked: wanted.chunks(most).map(ask).collect() }
+        Self { shared, generation, asked: wanted.chunks(most).map(ask).collect(), lost: false }
     }
 
     /// The nodes; a read without a reply, or with one that a server is too busy for it, is repeated in the
@@ -70,13 +72,13 @@ impl<'a> Reads<'a> {
     }
 
     /// Takes note of whether the servers read many nodes in one request.
-    fn learn(&self, nodes: &[Wanted], outcome: &Outcome) {
+    fn learn(&mut self, nodes: &[Wanted], outcome: &Outcome) {
         let support = &self.shared.multi_reads;
         match outcome {
             _ if nodes.len() <= 1 => {}
             Outcome::Reply(Reply { result: Err(Code::UNIMPLEMENTED), .. }) => support.refused(),
             Outcome::Reply(_) => support.answered(),
-            Outcome::Unknown(Cause::LinkLost) => support.lost(),
+            Outcome::Unknown(Cause::LinkLost) if !mem::replace(&mut self.lost, true) => support.lost(),
             Outcome::Unknown(_) | Outcome::NotSent(_) => {}
         }
     }
@@ -151,7 +153,7 @@ mod tests {
         let reply = Reply { result, zxid: 1, watch: None, watches: Vec::new() };
         let generation = client.shared().generation();
         let asked = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
-        let reads = Reads { shared: client.shared(), generation: &generation, asked };
+        let reads = Reads { shared: client.shared(), generation: &generation, asked, lost: false };
         let read = reads.all(deadline(Duration::from_millis(50))).await;
         assert_eq!(client.shared().multi_reads.is_refused(), is_unknown);
         read
@@ -191,15 +193,16 @@ mod tests {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let generation = client.shared().generation();
         let (wanted, one) = ([Wanted::of("/a"), Wanted::of("/b")], [Wanted::of("/a")]);
-        let drop_with = |wanted, outcome| {
-            let asked = VecDeque::from([(wanted, Pending::ready(outcome))]);
-            drop(Reads { shared: client.shared(), generation: &generation, asked });
+        let drop_with = |wanted, outcome: Vec<Outcome>| {
+            let asked = outcome.into_iter().map(|outcome| (wanted, Pending::ready(outcome))).collect();
+            drop(Reads { shared: client.shared(), generation: &generation, asked, lost: false });
             client.shared().multi_reads.is_refused()
         };
         let unknown =
             || Reply { result: Err(Code::UNIMPLEMENTED), zxid: 1, watch: None, watches: Vec::new() };
-        assert!(!drop_with(&one[..], Outcome::Reply(unknown())));
-        assert!(!drop_with(&wanted[..], Outcome::Unknown(Cause::LinkLost)));
-        assert!(drop_with(&wanted[..], Outcome::Reply(unknown())));
+        assert!(!drop_with(&one[..], vec![Outcome::Reply(unknown())]));
+        let lost = || Outcome::Unknown(Cause::LinkLost);
+        assert!(!drop_with(&wanted[..], vec![lost(), lost(), lost()]), "it is one link");
+        assert!(drop_with(&wanted[..], vec![Outcome::Reply(unknown())]));
     }
 }

@@ -7,6 +7,7 @@ use crate::time::{Timestamp, seconds};
 use docent_proto::Request;
 use std::fmt;
 use std::future::pending;
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -116,6 +117,7 @@ impl HoldState {
     /// when it is lost.
     pub(crate) fn share(&self, on_loss: impl Fn() + Send + Sync + 'static) {
         self.turns.get_or_init(|| Box::new(Turns::new(on_loss)));
+        fence(Ordering::SeqCst);
         if self.lost_reason().is_some() {
             self.turns.get().into_iter().for_each(|turns| turns.tell());
         }
@@ -236,6 +238,9 @@ impl HoldState {
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
                 self.generation.cleanup.delete_later(&self.node, margin);
             }
+            // The end is stored, then the turns are read; in `share` the other way round. With both fences one
+            // of the two sees the other.
+            fence(Ordering::SeqCst);
             self.turns().into_iter().for_each(|turns| turns.lost(reason));
         }
         match self.end.get() {

@@ -1,6 +1,6 @@
 use super::group::Group;
 use super::peer::Peer;
-use docent_core::recipe::SyncStream;
+use docent_core::recipe::{SyncStream, is_own_session};
 use docent_core::{ChildrenCache, ChildrenEvent, ChildrenEvents, Error, Node};
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
@@ -104,8 +104,11 @@ impl MemberChanges {
         self.tell(id);
         self.missing.remove(id);
         let (peer, mzxid) = (Peer::new(id, node), node.stat.mzxid);
-        // The stream may hear of a node that was made anew when the member has left meanwhile.
-        let is_own = self.is_own(id);
+        // The stream may hear of a node that was made anew when the member has left meanwhile; somebody else
+        // may have the id by then.
+        let is_own = self.group.own().contains_key(id)
+            || (self.is_own(id)
+                && node.stat.owner.is_some_and(|owner| is_own_session(&self.group.client, owner)));
         match self.known.insert(Arc::clone(id), KnownPeer { peer: peer.clone(), mzxid, is_own }) {
             None => self.say(MemberChange::Joined(peer)),
             Some(known) if known.mzxid == mzxid => {}

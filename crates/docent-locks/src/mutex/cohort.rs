@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::runtime::{self, Handle};
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
@@ -20,6 +21,8 @@ type Acquiring = BoxFuture<'static, Result<Hold, AcquireError>>;
 /// Draw of a ticket, by one task after the other.
 struct Draw {
     acquiring: Acquiring,
+    /// The runtime that its timers are of: where that is not driven any more they never fire.
+    runtime: Option<runtime::Id>,
     /// Shows its ticket to each of them.
     standing: Standing,
 }
@@ -147,10 +150,15 @@ fn wake(waker: Option<Waker>) {
     waker.into_iter().for_each(Waker::wake);
 }
 
+fn runtime_id() -> Option<runtime::Id> {
+    Handle::try_current().ok().map(|runtime| runtime.id())
+}
+
 /// Wait of a task for its turn.
 ///
 /// # On drop
-/// The task leaves. A turn that it was given goes to the next one, and so does the draw of a ticket.
+/// The task leaves. A turn that it was given goes to the next one, and so does the draw of a ticket; a task of
+/// another runtime draws anew.
 struct Waiting {
     cohort: Arc<Cohort>,
     line: Line,
@@ -169,7 +177,7 @@ impl Waiting {
     fn draw(&self) -> Draw {
         let (line, standing) = (self.line.clone(), Standing::default());
         let acquiring = standing.begin(|| if self.tries { try_line(line) } else { wait(line) });
-        Draw { acquiring, standing }
+        Draw { acquiring, runtime: runtime_id(), standing }
     }
 }
 
@@ -191,7 +199,12 @@ impl Future for Waiting {
                     self.cohort.lock().wait_on(self.id, self.since);
                 }
                 Step::Draw => break self.draw(),
-                Step::Poll(draw) => break draw,
+                Step::Poll(draw) if draw.runtime == runtime_id() => break draw,
+                // It was begun by a task of another runtime. Its place in the line is lost.
+                Step::Poll(draw) => {
+                    drop(draw);
+                    break self.draw();
+                }
                 Step::Wait => return Poll::Pending,
             }
         };

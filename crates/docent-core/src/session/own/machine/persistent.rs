@@ -1,10 +1,11 @@
 //! Persistent watches of the machine.
 
 use super::{Link, Machine, Phase};
+use crate::session::requests::InFlight;
 use crate::session::{Lane, Outcome, PersistentNews, Registration, Reply, WatchKind, Withdraw};
 use crate::session::{LinkError, PersistentWatch};
 use crate::time::Timestamp;
-use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches};
+use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches, xid};
 use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -159,7 +160,11 @@ impl Machine {
     /// not have before they answer earlier ones, and close the link.
     pub(super) fn refused_early(&mut self, header: ReplyHeader, now: Timestamp) {
         let mut in_flight = self.requests.in_flight.iter_mut();
-        let Some(refused) = in_flight.find(|sent| sent.xid == header.xid) else { return };
+        // Requests that set watches again share one number; those of one-shot watches are never refused.
+        let is_refused = |sent: &&mut InFlight| {
+            sent.xid == header.xid && (header.xid != xid::SET_WATCHES || asks(sent.op))
+        };
+        let Some(refused) = in_flight.find(is_refused) else { return };
         if header.code != Code::UNIMPLEMENTED {
             return;
         }
