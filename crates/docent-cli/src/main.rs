@@ -19,7 +19,7 @@ use std::process::ExitCode;
 /// Runs the command of the arguments. Everything happens on the main thread, which lives as long as the
 /// process: a child that dies with the thread that spawned it needs that.
 fn main() -> ExitCode {
-    if let Some(code) = child::trampoline::run_if_asked() {
+    if let Some(code) = child::become_command_if_asked().or_else(child::keep_if_asked) {
         return code;
     }
     let cli = Cli::parse();

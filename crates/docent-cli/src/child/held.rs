@@ -52,42 +52,71 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     signals: &mut Signals,
 ) -> Result<Finished<G>, Failure> {
     let guard = Arc::new(guard);
-    let mut pipe = LostPipe::new().ok();
-    let mut running = Running::start(command, pipe.as_ref())?;
-    let mut deadline = deadline(&guard, policy, &running)?;
-    let (mut lost, mut stopped, mut passed_on) = (None, false, Vec::new());
-    loop {
-        tokio::select! {
-            biased;
-            () = told(&mut deadline), if !stopped => {
-                stopped = true;
-                drop(pipe.take());
-            }
-            reason = guard.lost(), if lost.is_none() => {
-                lost = Some(reason.to_string());
-                drop(pipe.take());
-                deadline.iter().for_each(Deadline::look);
-            }
-            () = running.ended() => break,
-            signal = signals.next() => {
-                running.group().signal(signal);
-                if !passed_on.contains(&signal) {
-                    passed_on.push(signal);
-                }
-            }
-        }
-    }
-    if !guard.is_held() && lost.is_none() {
-        lost = Some(guard.lost().await.to_string());
-    }
-    if deadline.is_some_and(Deadline::end) {
-        // Processes that the command left in its group.
-        running.group().signal(Signal::KILL);
-        lost = lost.or_else(|| Some("no write was acknowledged for too long".to_owned()));
-    }
+    let pipe = LostPipe::new().ok();
+    let running = Running::start(command, pipe.as_ref())?;
+    let deadline = deadline(&guard, policy, &running)?;
+    let mut supervision =
+        Supervision { guard: &*guard, running, deadline, pipe, lost: None, passed_on: Vec::new() };
+    supervision.until_ended(signals).await;
+    let Supervision { running, lost, passed_on, .. } = supervision.end().await;
     let status = running.collect()?;
     let guard = Arc::into_inner(guard).expect("the thread that shared it has ended");
     Ok(Finished { guard, status, lost, passed_on })
+}
+
+/// Command that runs under a guard.
+struct Supervision<'a, G> {
+    guard: &'a G,
+    running: Running,
+    /// `None` when the command may go on without the guard, and in the end.
+    deadline: Option<Deadline>,
+    /// `None` once the command was told.
+    pipe: Option<LostPipe>,
+    lost: Option<String>,
+    passed_on: Vec<Signal>,
+}
+
+impl<G: Guard> Supervision<'_, G> {
+    /// Passes on signals and the loss of the guard until the command has ended.
+    async fn until_ended(&mut self, signals: &mut Signals) {
+        let mut told = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = until_told(&mut self.deadline), if !told => {
+                    told = true;
+                    self.pipe = None;
+                }
+                reason = self.guard.lost(), if self.lost.is_none() => {
+                    self.lost = Some(reason.to_string());
+                    self.pipe = None;
+                    self.deadline.iter().for_each(Deadline::look);
+                }
+                () = self.running.ended() => return,
+                signal = signals.next() => self.pass_on(signal),
+            }
+        }
+    }
+
+    fn pass_on(&mut self, signal: Signal) {
+        self.running.group().signal(signal);
+        if !self.passed_on.contains(&signal) {
+            self.passed_on.push(signal);
+        }
+    }
+
+    /// Finds out whether the guard was held to the end. The end of the command was not collected yet.
+    async fn end(mut self) -> Self {
+        if !self.guard.is_held() && self.lost.is_none() {
+            self.lost = Some(self.guard.lost().await.to_string());
+        }
+        if self.deadline.take().is_some_and(Deadline::end) {
+            // Processes that the command left in its group.
+            self.running.group().signal(Signal::KILL);
+            self.lost.get_or_insert_with(|| "no write was acknowledged for too long".to_owned());
+        }
+        self
+    }
 }
 
 /// The deadline of a command, unless it may go on without the guard.
@@ -104,7 +133,8 @@ fn deadline<G: Guard + 'static>(
     deadline.map(Some).map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))
 }
 
-async fn told(deadline: &mut Option<Deadline>) {
+/// Resolves when the command was told to stop.
+async fn until_told(deadline: &mut Option<Deadline>) {
     match deadline {
         Some(deadline) => deadline.told().await,
         None => std::future::pending().await,

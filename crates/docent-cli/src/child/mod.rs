@@ -1,8 +1,8 @@
 //! Commands that verbs run: without a shell, in a process group of their own, with signals passed on, and
 //! dead before the lease that they run under can end.
 //!
-//! [`run`] runs a command, and [`run_held`] one under a guard. Both start it through [`trampoline`], which
-//! ties its life to ours.
+//! [`run`] runs a command, and [`run_held`] one under a guard. Both start it through the `trampoline`, which
+//! ties its life to ours; a `Keeper` does that for the processes that it starts.
 
 mod command;
 mod countdown;
@@ -11,15 +11,18 @@ mod group;
 mod held;
 mod ignored;
 mod job_control;
+mod keeper;
 mod lost_pipe;
 mod on_lost;
 mod run;
 mod running;
 mod signals;
-pub(crate) mod trampoline;
+mod trampoline;
 
 pub(crate) use command::ChildCommand;
 pub(crate) use held::{Finished, run_held};
+pub(crate) use keeper::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
 pub(crate) use run::run;
 pub(crate) use signals::Signals;
+pub(crate) use trampoline::become_command_if_asked;

@@ -1,6 +1,7 @@
 use super::ChildCommand;
 use super::group::{Group, State};
 use super::job_control;
+use super::keeper::Keeper;
 use super::lost_pipe::LostPipe;
 use crate::exit::Failure;
 use std::process::ExitStatus;
@@ -16,6 +17,8 @@ pub(super) struct Running {
     group: Arc<Group>,
     /// Comes when a child of this process ended or was stopped.
     changes: Signal,
+    /// `None` where no more processes can be started: the command's own death signal has to do then.
+    _keeper: Option<Keeper>,
 }
 
 impl Running {
@@ -27,7 +30,9 @@ impl Running {
         let unheard = |error| Failure::Other(format!("cannot listen for the end of a command: {error}"));
         // Before it is started, so that its end is not missed.
         let changes = signal(SignalKind::child()).map_err(unheard)?;
-        Ok(Self { group: Arc::new(command.spawn(lost)?), changes })
+        let group = Arc::new(command.spawn(lost)?);
+        let keeper = Keeper::start(&group).ok();
+        Ok(Self { group, changes, _keeper: keeper })
     }
 
     /// Group of the command.

@@ -32,7 +32,7 @@ pub(super) fn arguments(lost: Option<&LostPipe>) -> [String; 3] {
 
 /// Becomes the command if the arguments say so. Returns the exit code when that fails; `None` when the
 /// arguments are those of a user.
-pub(crate) fn run_if_asked() -> Option<ExitCode> {
+pub(crate) fn become_command_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORD {
         return None;

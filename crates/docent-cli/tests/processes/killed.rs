@@ -12,13 +12,16 @@ both_backends! {
     async fn a_killed_docent_takes_its_command_along_and_frees_the_lock_in_time(backend: Backend) {
         let server = backend.start().await;
         let mut holder =
-            Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "trap '' TERM; echo $$; exec sleep 1000"]);
-        let command = holder.number().await;
-        assert!(is_alive(command));
+            Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "sleep 1000 & echo $$ $!; wait"]);
+        let line = holder.line().await;
+        let command: Vec<i32> = line.split(' ').map(|id| id.parse().unwrap()).collect();
+        assert!(command.iter().all(|process| is_alive(*process)));
         let next = Run::start(&servers(&server), ["lock", "/a", "--", "echo", "next"]);
         let killed = Instant::now();
         holder.signal(Signal::KILL);
-        until_dead(command).await;
+        for process in command {
+            until_dead(process).await;
+        }
         let died = killed.elapsed();
         assert_eq!(next.end().await.stdout, ["next"]);
         let freed = killed.elapsed();
