@@ -75,8 +75,8 @@ impl KillPolicy {
     }
 }
 
-/// Longest time to stop. A lease is `timeout − margin` long, and renewed each sixth of the timeout: twice that
-/// is left for a renewal that is late.
+/// Longest time to stop. A lease is `timeout − margin` long, and renewed each sixth of the timeout: twice
+/// that is left for a renewal that is late.
 fn room(timeout: Duration, margin: Duration) -> Duration {
     timeout.saturating_sub(margin).saturating_sub(timeout / 3).saturating_sub(KILL_TIME)
 }

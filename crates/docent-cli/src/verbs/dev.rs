@@ -13,8 +13,8 @@ const PORT: u16 = 2181;
 
 /// Serve the embedded server: in memory, for development.
 ///
-/// With CMD it listens on any free port, sets DOCENT_CONNECT, runs CMD and stops when CMD ends. Without CMD it
-/// prints where it listens, and serves until a signal.
+/// With CMD it listens on any free port, sets DOCENT_CONNECT, runs CMD and stops when CMD ends. Without CMD
+/// it prints where it listens, and serves until a signal.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Port on loopback, 0 for any free one [default: 2181, with CMD 0]

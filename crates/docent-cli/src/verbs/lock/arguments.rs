@@ -12,9 +12,9 @@ use std::time::Duration;
 /// lock is being lost. When docent is killed, CMD is, too, on Linux.
 ///
 /// Without CMD the path and the fence are printed once the lock is held, `-` where it has none, and a signal
-/// releases it: the exit code is 0 then. A signal that comes while it waits ends docent with 128 + its number.
+/// releases it: the exit code is 0 then. A signal that comes while it waits ends docent with 128 + its
+/// number.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
     /// Path of the lock
     pub(super) path: String,
