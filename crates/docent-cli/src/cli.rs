@@ -19,11 +19,8 @@ pub(crate) struct Cli {
 /// Verbs of the command, in the order of its help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Hold a lock while a command runs.
     Lock(verbs::lock::Arguments),
-    /// Stand for election, and run a command while leading.
     Elect(verbs::elect::Arguments),
-    /// Serve the embedded server, for development.
     Dev(verbs::dev::Arguments),
     /// Check servers and settings, and say what to do about each finding.
     Doctor(verbs::doctor::Arguments),
