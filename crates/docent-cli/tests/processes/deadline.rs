@@ -29,7 +29,7 @@ both_backends! {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let script = "trap 'echo told' TERM; echo $$; while :; do sleep 0.02; done";
-        let words = ["lock", "/a", "--kill-after", "400ms", "--", "sh", "-c", script];
+        let words = ["lock", "/a", "--kill-after", "1s", "--", "sh", "-c", script];
         let mut holder = Run::start(&through(&proxy, &server), words);
         let command = holder.number().await;
         let next = Run::start(&servers(&server), ["lock", "/a", "--", "date", "+%s.%N"]);
@@ -51,7 +51,7 @@ both_backends! {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
         // The shell reads the end of the descriptor, and is interrupted by the signal only after that.
-        let script = "trap 'echo told; exit 9' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; sleep 1000";
+        let script = "trap 'echo told; exit 9' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; while :; do sleep 0.02; done";
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
         assert_eq!(holder.line().await, "ready");
         break_lock(&client).await;
