@@ -22,6 +22,14 @@ pub(crate) enum Verb {
     Lock(verbs::lock::Arguments),
     Elect(verbs::elect::Arguments),
     Dev(verbs::dev::Arguments),
+    /// Announce an instance of a service while a command lives.
+    Register(verbs::register::Arguments),
+    /// List services and their instances.
+    Discover(verbs::discover::Arguments),
+    /// Read, publish and follow values of configuration.
+    Config(verbs::config::Arguments),
+    /// Put and take items of a queue.
+    Queue(verbs::queue::Arguments),
     /// Check servers and settings, and say what to do about each finding.
     Doctor(verbs::doctor::Arguments),
     /// Print completions for a shell.

@@ -58,6 +58,21 @@ impl App {
         close(&client).await;
         done
     }
+
+    /// As [`with_client`](Self::with_client), for work that lasts until a signal comes.
+    ///
+    /// # Errors
+    /// As [`connect_or_signal`](Self::connect_or_signal), and those of `work`.
+    pub(crate) async fn with_signals<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client, &mut Signals) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut signals = Signals::listen()?;
+        let client = self.connect_or_signal(&mut signals, None).await?;
+        let done = work(&client, &mut signals).await;
+        close(&client).await;
+        done
+    }
 }
 
 /// Ends the session, so that the servers free what it holds at once. Where they do not answer it ends by its

@@ -2,8 +2,11 @@ use super::group::Group;
 use super::lost_pipe::LostPipe;
 use super::trampoline;
 use crate::exit::Failure;
+use bytes::Bytes;
 use docent::Fence;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -11,19 +14,28 @@ use std::process::{Command, Stdio};
 #[derive(Debug, Clone)]
 pub(crate) struct ChildCommand {
     words: Vec<OsString>,
-    variables: Vec<(&'static str, String)>,
-    empty_stdin: bool,
+    variables: Vec<(String, String)>,
+    stdin: Stdin,
+}
+
+/// Standard input of a command.
+#[derive(Debug, Clone)]
+enum Stdin {
+    /// The one of this process.
+    Ours,
+    Empty,
+    Data(Bytes),
 }
 
 impl ChildCommand {
     /// The command of these words, the program first; `None` without any.
     pub(crate) fn new(words: &[OsString]) -> Option<Self> {
-        (!words.is_empty()).then(|| Self { words: words.to_vec(), variables: Vec::new(), empty_stdin: false })
+        (!words.is_empty()).then(|| Self { words: words.to_vec(), variables: Vec::new(), stdin: Stdin::Ours })
     }
 
     /// Sets a variable in its environment.
-    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.variables.push((name, value.into()));
+    pub(crate) fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.push((name.into(), value.into()));
         self
     }
 
@@ -38,7 +50,14 @@ impl ChildCommand {
 
     /// Gives it an empty standard input in place of ours.
     pub(crate) fn without_stdin(mut self) -> Self {
-        self.empty_stdin = true;
+        self.stdin = Stdin::Empty;
+        self
+    }
+
+    /// Gives it these bytes as its standard input. They are in a file without a name: a command that reads
+    /// none of them holds nothing up.
+    pub(crate) fn with_input(mut self, data: Bytes) -> Self {
+        self.stdin = Stdin::Data(data);
         self
     }
 
@@ -55,10 +74,20 @@ impl ChildCommand {
         let mut command = Command::new(trampoline::program());
         command.arg0("docent").args(trampoline::arguments(lost)).args(&self.words).process_group(0);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        if self.empty_stdin {
-            command.stdin(Stdio::null());
-        }
         let unmade = |error| Failure::NotRunnable(format!("cannot run {:?}: {error}", self.name()));
+        match &self.stdin {
+            Stdin::Ours => {}
+            Stdin::Empty => drop(command.stdin(Stdio::null())),
+            Stdin::Data(data) => drop(command.stdin(file_with(data).map_err(unmade)?)),
+        }
         command.spawn().map(Group::new).map_err(unmade)
     }
+}
+
+/// A file without a name, with `data`, to be read from its beginning.
+fn file_with(data: &[u8]) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(data)?;
+    file.rewind()?;
+    Ok(file)
 }

@@ -23,6 +23,6 @@ pub(crate) use command::ChildCommand;
 pub(crate) use held::{Finished, run_held};
 pub(crate) use keeper::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
-pub(crate) use run::run;
+pub(crate) use run::{run, run_after};
 pub(crate) use signals::Signals;
 pub(crate) use trampoline::become_command_if_asked;

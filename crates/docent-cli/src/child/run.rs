@@ -1,6 +1,7 @@
 use super::running::Running;
 use super::{ChildCommand, Signals};
 use crate::exit::Failure;
+use rustix::process::Signal;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
@@ -12,12 +13,32 @@ use std::sync::Arc;
 /// # Cancel safety
 /// Dropping it kills the command.
 pub(crate) async fn run(command: &ChildCommand, signals: &mut Signals) -> Result<ExitStatus, Failure> {
+    run_after(command, signals, async |_| ()).await
+}
+
+/// As [`run`], and does `before` when a signal came, until it is done or the command has ended: then the
+/// signal is passed on.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Cancel safety
+/// As [`run`].
+pub(crate) async fn run_after(
+    command: &ChildCommand,
+    signals: &mut Signals,
+    mut before: impl AsyncFnMut(Signal),
+) -> Result<ExitStatus, Failure> {
     let mut running = Running::start(command, None)?;
     let group = Arc::clone(running.group());
     loop {
+        let signal = tokio::select! {
+            () = running.ended() => return running.collect(),
+            signal = signals.next() => signal,
+        };
         tokio::select! {
             () = running.ended() => return running.collect(),
-            signal = signals.next() => group.signal(signal),
+            () = before(signal) => group.signal(signal),
         }
     }
 }

@@ -14,6 +14,8 @@ const FORWARDED: [Signal; 6] =
 #[derive(Debug)]
 pub(crate) struct Signals {
     listeners: Vec<(Signal, unix::Signal)>,
+    /// The last signal that was taken and asks this process to end.
+    end: Option<Signal>,
 }
 
 impl Signals {
@@ -28,6 +30,7 @@ impl Signals {
         Ok(Self {
             listeners: listeners
                 .map_err(|error| Failure::Other(format!("cannot listen for signals: {error}")))?,
+            end: None,
         })
     }
 
@@ -47,7 +50,19 @@ impl Signals {
                 }
             })
         });
-        select_all(next).await.0
+        let signal = select_all(next).await.0;
+        if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal) {
+            self.end = Some(signal);
+        }
+        signal
+    }
+
+    /// Ends with a signal that asked this process to end, and was passed on to a command meanwhile.
+    ///
+    /// # Errors
+    /// `Signal` with that signal.
+    pub(crate) fn check_end(&self) -> Result<(), Failure> {
+        self.end.map_or(Ok(()), |signal| Err(Failure::Signal(signal.as_raw())))
     }
 
     /// Ends with a signal that came and was not taken yet.

@@ -4,7 +4,9 @@ mod escape;
 #[allow(clippy::module_inception, reason = "it is named after its type")]
 mod output;
 mod table;
+mod utc;
 
 pub(crate) use escape::escaped;
 pub(crate) use output::Output;
 pub(crate) use table::Table;
+pub(crate) use utc::utc;

@@ -32,6 +32,11 @@ impl Output {
         self.format == Format::Json
     }
 
+    /// True when standard output is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Writes bytes to standard output as they are.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout().lock();

@@ -1,4 +1,4 @@
-use super::{completions, dev, doctor, elect, lock, man};
+use super::{completions, config, dev, discover, doctor, elect, lock, man, queue, register};
 use crate::app::App;
 use crate::cli::{Cli, Verb};
 use crate::exit::Outcome;
@@ -11,6 +11,10 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Verb::Lock(arguments) => lock::run(&app, &arguments).await,
         Verb::Elect(arguments) => elect::run(&app, &arguments).await,
         Verb::Dev(arguments) => dev::run(&app, &arguments).await,
+        Verb::Register(arguments) => register::run(&app, &arguments).await,
+        Verb::Discover(arguments) => discover::run(&app, &arguments).await,
+        Verb::Config(arguments) => config::run(&app, &arguments).await,
+        Verb::Queue(arguments) => queue::run(&app, &arguments).await,
         Verb::Doctor(arguments) => doctor::run(&app, &arguments).await,
         Verb::Completions(arguments) => completions::run(&app, &arguments),
         Verb::Man(arguments) => man::run(&app, &arguments),

@@ -1,11 +1,15 @@
 //! Verbs of the command, one module for each: its arguments, and `run`.
 
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod dev;
+pub(crate) mod discover;
 mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod elect;
 pub(crate) mod lock;
 pub(crate) mod man;
+pub(crate) mod queue;
+pub(crate) mod register;
 
 pub(crate) use dispatch::run;

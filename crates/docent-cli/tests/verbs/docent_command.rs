@@ -1,9 +1,11 @@
 use docent_battery::TestServer;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::process::{Output, Stdio};
 use std::time::Duration;
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// Longest time that a command may take.
@@ -37,6 +39,19 @@ pub(crate) async fn run<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIter
     Ended::of(output.unwrap())
 }
 
+/// Runs `docent` to its end with `input` on its standard input.
+pub(crate) async fn run_with<A: AsRef<OsStr>>(
+    connect: &str,
+    arguments: impl IntoIterator<Item = A>,
+    input: &str,
+) -> Ended {
+    let mut child = docent(connect, arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).await.unwrap();
+    drop(stdin);
+    end(child).await
+}
+
 /// Waits for the end of a run.
 pub(crate) async fn end(child: Child) -> Ended {
     Ended::of(timeout(PATIENCE, child.wait_with_output()).await.expect("it ends in time").unwrap())
@@ -61,5 +76,44 @@ impl Ended {
     /// The lines of its output as JSON.
     pub(crate) fn json(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// A run that goes on, whose lines are read one by one. On drop it is killed.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    pub(crate) fn start<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Self {
+        let mut child = docent(connect, arguments).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The next line of its standard output.
+    pub(crate) async fn line(&mut self) -> String {
+        let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line comes in time");
+        line.unwrap().expect("it goes on")
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = self.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for its end, and returns its exit code; -1 when a signal ended it.
+    pub(crate) async fn end(mut self) -> i32 {
+        let status = timeout(PATIENCE, self.child.wait()).await.expect("it ends in time").unwrap();
+        status.code().unwrap_or(-1)
+    }
+
+    /// Sends it a signal, and waits for its end.
+    pub(crate) async fn stop(self, signal: Signal) -> i32 {
+        self.signal(signal);
+        self.end().await
     }
 }

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod config;
+mod discover;
 mod docent_command;
 mod doctor;
 mod doctor_faults;
+mod queue;
+mod register;

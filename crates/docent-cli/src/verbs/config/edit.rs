@@ -1,0 +1,84 @@
+use super::arguments::Edit;
+use super::failure::check_json;
+use super::set::tell;
+use crate::app::App;
+use crate::exit::{Ending, Failure, Outcome};
+use bytes::Bytes;
+use docent::config::{Config, PublishError};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use tempfile::NamedTempFile;
+use tokio::process::Command;
+
+/// Lets the user change the value in an editor, and publishes it if nobody else did meanwhile.
+pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Edit) -> Outcome {
+    let seen = config.get().await?;
+    let before = seen.as_ref().map(|seen| seen.value().clone()).unwrap_or_default();
+    let file = written(&before).map_err(|error| unusable(&error))?;
+    edit(file.path()).await?;
+    let value = Bytes::from(fs::read(file.path()).map_err(|error| unusable(&error))?);
+    if value == before {
+        app.output.remark("nothing was changed");
+        return Ok(Ending::Done);
+    }
+    if let Err(refusal) = check_json(&value, arguments.json) {
+        return Err(kept(file, &refusal.to_string(), Failure::BadData));
+    }
+    let published = match &seen {
+        Some(seen) => config.publish_if(&value, seen).await,
+        None => config.publish_new(&value).await,
+    };
+    match published {
+        Ok(published) => tell(app, config.path(), &published).map(|()| Ending::Done),
+        Err(PublishError::Conflict) => {
+            Err(kept(file, "somebody else published meanwhile: nothing was published", Failure::Other))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file of this user alone, with the value.
+fn written(value: &[u8]) -> io::Result<NamedTempFile> {
+    let suffix =
+        if serde_json::from_slice::<serde::de::IgnoredAny>(value).is_ok() { ".json" } else { ".txt" };
+    let mut file = tempfile::Builder::new().prefix("docent-").suffix(suffix).tempfile()?;
+    file.write_all(value)?;
+    file.flush()?;
+    Ok(file)
+}
+
+/// Runs the editor until it ends.
+async fn edit(file: &Path) -> Result<(), Failure> {
+    let editor = editor()?;
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let status = Command::new(program).args(words).arg(file).kill_on_drop(true).status().await;
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::Other(format!("{program} ended with {status}: nothing was published"))),
+        Err(error) => Err(Failure::NotRunnable(format!(
+            "the editor {program:?} of VISUAL or EDITOR cannot be run: {error}"
+        ))),
+    }
+}
+
+/// Command of the editor, with its arguments, split at spaces.
+fn editor() -> Result<String, Failure> {
+    let set = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".into());
+    editor.into_string().map_err(|_| Failure::Usage("the name in EDITOR is not UTF-8".to_owned()))
+}
+
+/// Keeps the file with the user's work, and says where it is.
+fn kept(file: NamedTempFile, reason: &str, failure: fn(String) -> Failure) -> Failure {
+    match file.keep() {
+        Ok((_, path)) => failure(format!("{reason}; the changed value is in {}", path.display())),
+        Err(_) => failure(reason.to_owned()),
+    }
+}
+
+fn unusable(error: &io::Error) -> Failure {
+    Failure::Other(format!("cannot use a temporary file: {error}"))
+}

@@ -1,0 +1,15 @@
+//! `docent config`: values of configuration, read, published and followed.
+
+mod arguments;
+mod edit;
+mod environment;
+mod failure;
+mod get;
+mod history;
+mod run;
+mod set;
+mod shown;
+mod watch;
+
+pub(crate) use arguments::Arguments;
+pub(crate) use run::run;

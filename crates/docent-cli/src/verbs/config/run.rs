@@ -1,0 +1,30 @@
+use super::arguments::{Action, Arguments};
+use super::{edit, get, history, set, watch};
+use crate::app::App;
+use crate::exit::{Failure, Outcome};
+use bytes::Bytes;
+use docent::Client;
+use docent::config::{Config, Raw};
+
+/// Runs the action that was given. A signal ends it, but for an editor, to which the terminal belongs.
+pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    app.with_signals(async |client, signals| {
+        let config = |key: &str| value(client, key);
+        match &arguments.action {
+            Action::Get(get) => signals.or(get::run(app, &config(&get.key)?, get)).await?,
+            Action::Set(set) => signals.or(set::run(app, &config(&set.key)?, set)).await?,
+            Action::Edit(edit) => edit::run(app, &config(&edit.key)?, edit).await,
+            Action::Watch(watch) => watch::run(app, &config(&watch.key)?, watch, signals).await,
+            Action::History(history) => signals.or(history::list(app, &config(&history.key)?)).await?,
+            Action::Rollback(rollback) => {
+                signals.or(history::roll_back(app, &config(&rollback.key)?, rollback.version)).await?
+            }
+        }
+    })
+    .await
+}
+
+/// The configuration at `key`, as bytes: the command does not know what they mean.
+fn value(client: &Client, key: &str) -> Result<Config<Bytes>, Failure> {
+    Ok(Config::builder_with(client, key, Raw).build()?)
+}

@@ -1,0 +1,62 @@
+use super::arguments::Set;
+use super::failure::{check_json, missing};
+use super::shown::Shown;
+use crate::app::App;
+use crate::exit::{Ending, Failure, Outcome};
+use bytes::Bytes;
+use docent::config::{Config, Snapshot};
+use std::fs;
+use std::io::{self, Read};
+
+/// Publishes a value, from the arguments, a file or standard input.
+pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Set) -> Outcome {
+    let value = value(arguments)?;
+    check_json(&value, arguments.json)?;
+    let published = match (arguments.if_version, arguments.if_absent) {
+        (Some(version), _) => config.publish_if(&value, &seen(config, version).await?).await?,
+        (None, true) => config.publish_new(&value).await?,
+        (None, false) => config.publish(&value).await?,
+    };
+    tell(app, config.path(), &published)?;
+    Ok(Ending::Done)
+}
+
+/// Tells which version a published value has: as JSON, or as a remark.
+pub(super) fn tell(app: &App, path: &str, published: &Snapshot<Bytes>) -> Result<(), Failure> {
+    if app.output.is_json() {
+        app.output.json(&Shown::of(path, published))?;
+    } else if let Some(revision) = published.revision() {
+        app.output.remark(format!("published {path} as version {}", revision.version));
+    }
+    Ok(())
+}
+
+/// The present value, if it has this version.
+async fn seen(config: &Config<Bytes>, version: i32) -> Result<Snapshot<Bytes>, Failure> {
+    let present = config.get().await?.ok_or_else(|| missing(config.path()))?;
+    match present.revision() {
+        Some(revision) if revision.version == version => Ok(present),
+        revision => {
+            let now = revision.map_or(-1, |revision| revision.version);
+            Err(Failure::Other(format!(
+                "{} has version {now}, and not {version}: nothing was published",
+                config.path()
+            )))
+        }
+    }
+}
+
+fn value(arguments: &Set) -> Result<Bytes, Failure> {
+    if let Some(value) = &arguments.value {
+        return Ok(value.clone().into());
+    }
+    if let Some(file) = &arguments.file {
+        let read = fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()));
+        return read.map(Bytes::from).map_err(Failure::Usage);
+    }
+    let mut value = Vec::new();
+    match io::stdin().lock().read_to_end(&mut value) {
+        Ok(_) => Ok(value.into()),
+        Err(error) => Err(Failure::Other(format!("cannot read standard input: {error}"))),
+    }
+}

@@ -1,0 +1,50 @@
+use super::arguments::Arguments;
+use super::{follow, shown};
+use crate::app::App;
+use crate::child::Signals;
+use crate::exit::{Ending, Outcome};
+use docent::discovery::Registry;
+use serde::Serialize;
+use serde_json::Value;
+
+#[derive(Debug, Serialize)]
+struct ServiceName<'a> {
+    service: &'a str,
+}
+
+/// Lists services or instances, and follows them where that was asked for.
+pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    app.with_signals(async |client, signals| {
+        let registry = Registry::new(client, &arguments.root)?;
+        match &arguments.service {
+            Some(name) => instances(app, &registry, name, arguments, signals).await,
+            None => signals.or(names(app, &registry)).await?,
+        }
+    })
+    .await
+}
+
+async fn names(app: &App, registry: &Registry) -> Outcome {
+    for service in &registry.names().await? {
+        match app.output.is_json() {
+            true => app.output.json(&ServiceName { service })?,
+            false => app.output.line(service)?,
+        }
+    }
+    Ok(Ending::Done)
+}
+
+async fn instances(
+    app: &App,
+    registry: &Registry,
+    name: &str,
+    arguments: &Arguments,
+    signals: &mut Signals,
+) -> Outcome {
+    let service = signals.or(registry.service::<Value>(name)).await??;
+    if arguments.watch || !arguments.exec.is_empty() {
+        return follow::run(app, &service, arguments, signals).await;
+    }
+    shown::print(app, &service.instances())?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,56 @@
+use crate::app::App;
+use crate::args::Format;
+use crate::exit::Failure;
+use crate::output::Table;
+use docent::discovery::{Instance, Instances};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// All instances of a service, as JSON shows them while they are followed.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownService<'a> {
+    service: &'a str,
+    instances: Vec<&'a Instance<Value>>,
+}
+
+impl<'a> ShownService<'a> {
+    pub(super) fn new(service: &'a str, instances: &'a Instances<Value>) -> Self {
+        Self { service, instances: instances.all().map(|(_, instance)| &**instance).collect() }
+    }
+}
+
+/// Prints the instances: as a table, as JSON with one on each line, or as `host:port` lines. Nodes that cannot
+/// be read are told on standard error.
+pub(super) fn print(app: &App, instances: &Instances<Value>) -> Result<(), Failure> {
+    match app.output.format() {
+        Format::Json => instances.all().try_for_each(|(_, instance)| app.output.json(&**instance))?,
+        Format::Hostport => app.output.bytes(lines(instances).as_bytes())?,
+        Format::Table => app.output.table(&table(instances))?,
+    }
+    for unreadable in instances.unreadable() {
+        app.output.remark(format!("node {:?} cannot be read: {}", unreadable.id, unreadable.reason));
+    }
+    Ok(())
+}
+
+/// A `host:port` line for each instance that may be given work and has both.
+pub(super) fn lines(instances: &Instances<Value>) -> String {
+    instances.iter().filter_map(|instance| instance.authority()).map(|authority| authority + "\n").collect()
+}
+
+fn table(instances: &Instances<Value>) -> Table {
+    let mut table = Table::new(["ID", "ADDRESS", "STATE", "WEIGHT", "PAYLOAD"]);
+    for (id, instance) in instances.all() {
+        table.row(row(id, instance));
+    }
+    table
+}
+
+fn row(id: &str, instance: &Arc<Instance<Value>>) -> [String; 5] {
+    let state = if instance.enabled { "enabled" } else { "disabled" };
+    let weight = instance.weight.map_or_else(String::new, |weight| weight.to_string());
+    let payload = instance.payload.as_ref().filter(|payload| !payload.is_null());
+    let payload = payload.map_or_else(String::new, Value::to_string);
+    [id.to_owned(), instance.authority().unwrap_or_default(), state.to_owned(), weight, payload]
+}

@@ -1,0 +1,86 @@
+use crate::args::duration;
+use crate::child::LossArguments;
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(super) action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// Put items: those given, or each line of standard input
+    Put(Put),
+    /// Take an item: print and acknowledge it, or run a command for it
+    ///
+    /// CMD gets the item on standard input. When it ends with 0 the item is acknowledged, else it goes back and
+    /// is handed out again, and after 16 times to the dead letters. CMD finds DOCENT_PATH, DOCENT_FENCE,
+    /// DOCENT_ITEM (a name that no other item has) and DOCENT_DELIVERIES in its environment.
+    Take(Take),
+    /// Print the item that would be handed out next, which stays
+    Peek(Path),
+    /// Print the number of items, items in work included
+    Len(Path),
+    /// List the dead letters, the oldest first
+    Dead(Path),
+    /// Put dead letters back into the queue
+    Requeue(Requeue),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Path {
+    /// Path of the queue
+    pub(super) path: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Put {
+    /// Path of the queue
+    pub(super) path: String,
+    /// Items; without any each line of standard input is one
+    pub(super) items: Vec<String>,
+    /// Hand them out no sooner than after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) delay: Option<Duration>,
+    /// Hand them out before items of a higher number
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
+    pub(super) priority: i32,
+    /// All of standard input is one item
+    #[arg(long, conflicts_with = "items")]
+    pub(super) whole: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Take {
+    /// Path of the queue
+    pub(super) path: String,
+    /// Do not wait: fail with 75 when there is no item
+    #[arg(short, long, conflicts_with = "wait")]
+    pub(super) nonblock: bool,
+    /// Longest time to wait for an item, as in 30s; then fail with 75
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub(super) wait: Option<Duration>,
+    /// Go on with the next item, until a signal comes; with --nonblock or --wait until there is none
+    #[arg(short, long)]
+    pub(super) follow: bool,
+    #[command(flatten)]
+    pub(super) loss: LossArguments,
+    /// Command to run for the item, after `--`
+    #[arg(last = true, value_name = "CMD")]
+    pub(super) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Requeue {
+    /// Path of the queue
+    pub(super) path: String,
+    /// Names of dead letters, as `dead` lists them
+    #[arg(required_unless_present = "all")]
+    pub(super) names: Vec<String>,
+    /// All dead letters that are there now
+    #[arg(long, conflicts_with = "names")]
+    pub(super) all: bool,
+}

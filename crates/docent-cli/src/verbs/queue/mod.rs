@@ -1,0 +1,13 @@
+//! `docent queue`: items of a queue, put, taken and looked at.
+
+mod arguments;
+mod dead;
+mod failure;
+mod item;
+mod look;
+mod put;
+mod run;
+mod take;
+
+pub(crate) use arguments::Arguments;
+pub(crate) use run::run;

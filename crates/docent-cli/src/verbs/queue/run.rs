@@ -1,0 +1,34 @@
+use super::arguments::{Action, Arguments};
+use super::{dead, look, put, take};
+use crate::app::App;
+use crate::exit::{Failure, Outcome};
+use bytes::Bytes;
+use docent::Client;
+use docent::config::Raw;
+use docent::queue::Queue;
+
+/// Runs the action that was given, until it is done or a signal comes.
+pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    app.with_signals(async |client, signals| {
+        let queue = |path: &str| queue(client, path);
+        match &arguments.action {
+            Action::Put(put) => signals.or(put::run(app, &queue(&put.path)?, put)).await?,
+            Action::Take(take) => {
+                let policy = take.loss.policy(client)?;
+                take::run(app, &queue(&take.path)?, take, policy, signals).await
+            }
+            Action::Peek(peek) => signals.or(look::peek(app, &queue(&peek.path)?)).await?,
+            Action::Len(len) => signals.or(look::len(app, &queue(&len.path)?)).await?,
+            Action::Dead(dead) => signals.or(dead::list(app, &queue(&dead.path)?)).await?,
+            Action::Requeue(requeue) => {
+                signals.or(dead::requeue(app, &queue(&requeue.path)?, requeue)).await?
+            }
+        }
+    })
+    .await
+}
+
+/// The queue at `path`, of bytes: the command does not know what they mean.
+fn queue(client: &Client, path: &str) -> Result<Queue<Bytes>, Failure> {
+    Ok(Queue::builder_with(client, path, Raw).build()?)
+}

@@ -1,0 +1,97 @@
+use super::arguments::Take;
+use super::item::{ShownItem, print};
+use crate::app::App;
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
+use crate::exit::{Ending, Failure, Outcome};
+use bytes::Bytes;
+use docent::Error;
+use docent::queue::{Delivery, Queue};
+
+/// Takes one item, or one after the other, and prints it or runs the command for it.
+pub(super) async fn run(
+    app: &App,
+    queue: &Queue<Bytes>,
+    arguments: &Take,
+    policy: KillPolicy,
+    signals: &mut Signals,
+) -> Outcome {
+    let mut is_first = true;
+    loop {
+        let Some(delivery) = signals.or(next(queue, arguments)).await?? else {
+            // Whoever follows was there for all items.
+            return if is_first || !arguments.follow { Err(none(queue)) } else { Ok(Ending::Done) };
+        };
+        is_first = false;
+        let outcome = match ChildCommand::new(&arguments.command) {
+            Some(command) => run_command(queue.path(), delivery, command, policy, signals).await,
+            None => hand_out(app, delivery).await,
+        };
+        if !arguments.follow {
+            return outcome;
+        }
+        signals.check_end()?;
+        go_on(app, outcome)?;
+    }
+}
+
+/// The next item; none where nobody waits any longer.
+async fn next(queue: &Queue<Bytes>, arguments: &Take) -> Result<Option<Delivery<Bytes>>, Error> {
+    match (arguments.nonblock, arguments.wait) {
+        (true, _) => queue.try_take().await,
+        (false, Some(patience)) => queue.take_timeout(patience).await,
+        (false, None) => queue.take().await.map(Some),
+    }
+}
+
+fn none(queue: &Queue<Bytes>) -> Failure {
+    Failure::NotAcquired { text: format!("no item came into {}", queue.path()), code: None }
+}
+
+/// Prints an item, and acknowledges it once it is written: one that nobody could read stays.
+async fn hand_out(app: &App, delivery: Delivery<Bytes>) -> Outcome {
+    let shown = ShownItem::new(delivery.item()).named(delivery.name(), delivery.deliveries());
+    print(&app.output, delivery.item(), &shown)?;
+    delivery.ack().await?;
+    Ok(Ending::Done)
+}
+
+/// Runs the command for an item: it is acknowledged when that ends with 0, and goes back otherwise.
+async fn run_command(
+    path: &str,
+    delivery: Delivery<Bytes>,
+    command: ChildCommand,
+    policy: KillPolicy,
+    signals: &mut Signals,
+) -> Outcome {
+    let deliveries = delivery.deliveries().map_or_else(String::new, |count| count.to_string());
+    let command = command.under(path, Some(delivery.fence())).variable("DOCENT_ITEM", delivery.name());
+    let command = command.variable("DOCENT_DELIVERIES", deliveries).with_input(delivery.item().clone());
+    let Finished { guard, status, lost, .. } = run_held(delivery, &command, policy, signals).await?;
+    if let Some(reason) = lost {
+        return Err(Failure::Lost(format!("the item was lost while {:?} ran: {reason}", command.name())));
+    }
+    match status.success() {
+        true => guard.ack().await?,
+        false => guard.nack_now().await?,
+    }
+    Ok(Ending::Child(status))
+}
+
+/// Tells of an item that was not done. Fails where the next one would fare no better.
+fn go_on(app: &App, outcome: Outcome) -> Result<(), Failure> {
+    match outcome {
+        Ok(Ending::Child(status)) if matches!(status.code(), Some(126 | 127)) => {
+            Err(Failure::NotRunnable("the command cannot be run; the item is back in the queue".to_owned()))
+        }
+        Ok(Ending::Child(status)) if !status.success() => {
+            app.output.remark(format!("the command ended with {status}; the item is back in the queue"));
+            Ok(())
+        }
+        Err(Failure::Lost(text)) => {
+            app.output.remark(text);
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(failure) => Err(failure),
+    }
+}

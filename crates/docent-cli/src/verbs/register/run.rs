@@ -1,0 +1,85 @@
+use super::arguments::Arguments;
+use super::health;
+use super::instance::instance;
+use crate::app::App;
+use crate::child::{ChildCommand, Signals, run_after};
+use crate::exit::{Ending, Failure, Outcome};
+use docent::discovery::{Registration, Registry};
+use rustix::process::Signal;
+use serde::Serialize;
+use std::cell::Cell;
+use tokio::time::sleep;
+
+/// A registration as it is printed.
+#[derive(Debug, Serialize)]
+struct Announced<'a> {
+    path: &'a str,
+    id: &'a str,
+}
+
+/// Announces the instance, runs the command or waits for a signal, and deregisters.
+pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    let instance = instance(arguments)?;
+    app.with_signals(async |client, signals| {
+        let registry = Registry::new(client, &arguments.root)?;
+        let registration = signals.or(registry.register(instance)).await??;
+        let outcome = announced(app, &registration, arguments, signals).await;
+        registration.deregister().await?;
+        outcome
+    })
+    .await
+}
+
+async fn announced(
+    app: &App,
+    registration: &Registration,
+    arguments: &Arguments,
+    signals: &mut Signals,
+) -> Outcome {
+    let is_leaving = Cell::new(false);
+    let before = async |signal| {
+        if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
+            && !is_leaving.replace(true)
+        {
+            drain(app, registration, arguments).await;
+        }
+    };
+    let work = async {
+        match ChildCommand::new(&arguments.command) {
+            Some(command) => {
+                let command = command.under(&registration.path(), None);
+                run_after(&command, signals, before).await.map(Ending::Child)
+            }
+            None => {
+                print(app, registration)?;
+                before(signals.next().await).await;
+                Ok(Ending::Done)
+            }
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        never = health::keep_checked(app, registration, arguments, &is_leaving) => match never {},
+    }
+}
+
+/// Disables the instance, so that nobody gives it work any more, and waits for work that is under way.
+async fn drain(app: &App, registration: &Registration, arguments: &Arguments) {
+    if arguments.drain.is_zero() {
+        return;
+    }
+    match registration.set_enabled(false).await {
+        Ok(()) => sleep(arguments.drain).await,
+        // Nobody can have heard of it then.
+        Err(error) => app.output.remark(format!("the instance could not be disabled: {error}")),
+    }
+}
+
+fn print(app: &App, registration: &Registration) -> Result<(), Failure> {
+    let (path, id) = (registration.path(), registration.id());
+    match app.output.is_json() {
+        true => app.output.json(&Announced { path: &path, id: &id })?,
+        false => app.output.line(format!("{path} {id}"))?,
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! `docent config`.
+
+use crate::docent_command::{Ended, Running, docent, end, run, run_with, servers};
+use docent_battery::{Backend, both_backends};
+use rustix::process::Signal;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+const KEY: &str = "/config/limits";
+
+async fn config(connect: &str, arguments: &[&str]) -> Ended {
+    run(connect, ["config"].iter().chain(arguments)).await
+}
+
+/// An editor: a script that has the file as its last argument.
+fn editor(folder: &Path, script: &str) -> PathBuf {
+    let path = folder.join("editor");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+async fn edit(connect: &str, editor: &Path) -> Ended {
+    end(docent(connect, ["config", "edit", "--json", KEY]).env("EDITOR", editor).spawn().unwrap()).await
+}
+
+both_backends! {
+    async fn a_value_goes_in_and_comes_out_byte_for_byte(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let value = "{\"a\": \"\u{1b}[31m\"}\n\n";
+        run_with(&connect, ["config", "set", KEY], value).await.ok();
+        assert_eq!(config(&connect, &["get", KEY]).await.ok().stdout, value);
+        let shown = &config(&connect, &["get", KEY, "-o", "json"]).await.ok().json()[0];
+        assert_eq!((&shown["value"], &shown["version"]), (&value.into(), &0.into()), "{shown}");
+    }
+
+    async fn a_value_that_is_not_there_is_a_failure(backend: Backend) {
+        let server = backend.start().await;
+        let ended = config(&servers(&server), &["get", KEY]).await;
+        assert_eq!((ended.code, &*ended.stderr), (1, "docent: nothing is published at /config/limits\n"));
+    }
+
+    async fn a_value_is_set_only_over_the_version_that_was_seen(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        config(&connect, &["set", KEY, "1", "--if-absent"]).await.ok();
+        assert_eq!(config(&connect, &["set", KEY, "2", "--if-absent"]).await.code, 1);
+        config(&connect, &["set", KEY, "2", "--if-version", "0"]).await.ok();
+        let late = config(&connect, &["set", KEY, "3", "--if-version", "0"]).await;
+        assert_eq!(late.code, 1);
+        assert!(late.stderr.contains("has version 1, and not 0"), "{late:?}");
+        assert_eq!(config(&connect, &["get", KEY]).await.stdout, "2");
+    }
+
+    async fn what_is_not_json_is_refused_where_json_is_asked_for(backend: Backend) {
+        let server = backend.start().await;
+        let ended = config(&servers(&server), &["set", KEY, "{oops", "--json"]).await;
+        assert_eq!(ended.code, 65, "{ended:?}");
+    }
+
+    async fn an_object_becomes_variables_that_a_shell_can_take(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        config(&connect, &["set", KEY, r#"{"host": "it's $HOME", "pool": {"size": 4}}"#]).await.ok();
+        let lines = config(&connect, &["get", KEY, "--env"]).await.ok().stdout;
+        assert_eq!(lines, "HOST='it'\\''s $HOME'\nPOOL_SIZE='4'\n");
+        let script = format!("{lines}printf '%s %s' \"$HOST\" \"$POOL_SIZE\"");
+        let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(shell.stdout).unwrap(), "it's $HOME 4");
+        config(&connect, &["set", KEY, "7"]).await.ok();
+        assert_eq!(config(&connect, &["get", KEY, "--env"]).await.code, 65);
+    }
+
+    async fn an_editor_changes_the_value_unless_somebody_else_did(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let folder = tempfile::tempdir().unwrap();
+        config(&connect, &["set", KEY, "{\"n\": 1}"]).await.ok();
+        let path = editor(folder.path(), "sed -i 's/1/2/' \"$1\"");
+        edit(&connect, &path).await.ok();
+        assert_eq!(config(&connect, &["get", KEY]).await.stdout, "{\"n\": 2}");
+
+        let docent = env!("CARGO_BIN_EXE_docent");
+        let path = editor(folder.path(), &format!("{docent} config set {KEY} 9 && echo 3 > \"$1\""));
+        let ended = edit(&connect, &path).await;
+        assert_eq!(ended.code, 1, "{ended:?}");
+        let kept = ended.stderr.trim().rsplit(' ').next().unwrap();
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "3\n", "the work is not lost");
+        std::fs::remove_file(kept).unwrap();
+        assert_eq!(config(&connect, &["get", KEY]).await.stdout, "9");
+
+        let path = editor(folder.path(), "exit 1");
+        assert_eq!(edit(&connect, &path).await.code, 1);
+        let path = editor(folder.path(), "exit 0");
+        assert!(edit(&connect, &path).await.ok().stderr.contains("nothing was changed"));
+    }
+
+    async fn earlier_values_are_listed_and_come_back(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        for value in ["one", "two", "three\u{1b}[2J"] {
+            config(&connect, &["set", KEY, value]).await.ok();
+        }
+        let table = config(&connect, &["history", KEY]).await.ok().stdout;
+        assert!(table.contains("three\\u{1b}[2J") && !table.contains('\u{1b}'), "{table}");
+        let values = |ended: &Ended| ended.json().iter().map(|entry| entry["value"].clone()).collect::<Vec<_>>();
+        let history = config(&connect, &["history", KEY, "-o", "json"]).await.ok();
+        assert_eq!(values(&history), ["three\u{1b}[2J", "two", "one"]);
+        config(&connect, &["rollback", KEY]).await.ok();
+        assert_eq!(config(&connect, &["get", KEY]).await.stdout, "two");
+        config(&connect, &["rollback", KEY, "0"]).await.ok();
+        assert_eq!(config(&connect, &["get", KEY]).await.stdout, "one");
+        assert_eq!(config(&connect, &["rollback", KEY, "77"]).await.code, 1);
+    }
+
+    async fn a_watch_prints_each_value_until_a_signal(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut watch = Running::start(&connect, ["config", "watch", KEY, "-o", "json"]);
+        config(&connect, &["set", KEY, "1"]).await.ok();
+        let version = |line: String| serde_json::from_str::<serde_json::Value>(&line).unwrap()["version"].clone();
+        assert_eq!(version(watch.line().await), 0);
+        config(&connect, &["set", KEY, "2"]).await.ok();
+        assert_eq!(version(watch.line().await), 1);
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+    }
+
+    async fn a_reload_hook_runs_for_each_value_and_survives_its_own_failure(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        config(&connect, &["set", KEY, r#"{"n": 1}"#]).await.ok();
+        let hook = "cat; echo \" $DOCENT_PATH $DOCENT_VERSION $N\"; exit 3";
+        let mut watch = Running::start(&connect, ["config", "watch", "--env", KEY, "--", "sh", "-c", hook]);
+        assert_eq!(watch.line().await, r#"{"n": 1} /config/limits 0 1"#);
+        config(&connect, &["set", KEY, "not an object"]).await.ok();
+        config(&connect, &["set", KEY, r#"{"n": 2}"#]).await.ok();
+        assert_eq!(watch.line().await, r#"{"n": 2} /config/limits 2 2"#);
+        assert_eq!(watch.stop(Signal::INT).await, 130);
+    }
+}

@@ -1,0 +1,57 @@
+//! `docent discover`.
+
+use crate::docent_command::{Running, run, servers};
+use docent::Client;
+use docent::discovery::{Instance, Registry};
+use docent_battery::{Backend, both_backends};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+both_backends! {
+    async fn services_and_instances_are_listed_in_each_form(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        let registry = Registry::new(&client, "/services").unwrap();
+        let meta = json!({"zone": "a\u{1b}[2J"});
+        let one = Instance::new("orders", "10.0.0.7", 8080).id("one").weight(3).payload(meta);
+        let two = Instance::new("orders", "10.0.0.8", 8080).id("two").enabled(false);
+        let _one = registry.register(one).await.unwrap();
+        let _two = registry.register(two).await.unwrap();
+
+        assert_eq!(run(&connect, ["discover"]).await.ok().stdout, "orders\n");
+        let hosts = run(&connect, ["discover", "orders", "-o", "hostport"]).await.ok();
+        assert_eq!(hosts.stdout, "10.0.0.7:8080\n", "an instance that is disabled gets no work");
+        let table = run(&connect, ["discover", "orders"]).await.ok().stdout;
+        let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+        assert_eq!(rows[1][..4], ["one", "10.0.0.7:8080", "enabled", "3"]);
+        assert_eq!(rows[2], ["two", "10.0.0.8:8080", "disabled"]);
+        assert!(!table.contains('\u{1b}'), "{table}");
+        let json = run(&connect, ["discover", "orders", "-o", "json"]).await.ok().json();
+        assert_eq!((&json[0]["id"], &json[0]["port"], &json[1]["enabled"]), (&"one".into(), &8080.into(), &false.into()));
+        client.close().await;
+    }
+
+    async fn changes_are_followed_and_told_to_a_command(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        let registry = Registry::new(&client, "/services").unwrap();
+        let mut watch = Running::start(&connect, ["discover", "orders", "--watch", "-o", "json"]);
+        let hook = "tr '\\n' ' '; echo .";
+        let mut exec = Running::start(&connect, ["discover", "orders", "--exec", "sh", "-c", hook]);
+        let count = |line: String| serde_json::from_str::<Value>(&line).unwrap()["instances"].as_array().unwrap().len();
+        assert_eq!(count(watch.line().await), 0);
+        assert_eq!(exec.line().await, ".");
+        let instance = Instance::new("orders", "10.0.0.7", 8080).id("one");
+        let registration = registry.register(instance).await.unwrap();
+        assert_eq!(count(watch.line().await), 1);
+        assert_eq!(exec.line().await, "10.0.0.7:8080 .");
+        registration.deregister().await.unwrap();
+        assert_eq!(count(watch.line().await), 0);
+        assert_eq!(exec.line().await, ".");
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+        assert_eq!(exec.stop(Signal::TERM).await, 143);
+        client.close().await;
+    }
+}

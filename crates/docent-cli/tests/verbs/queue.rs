@@ -1,0 +1,105 @@
+//! `docent queue`.
+
+use crate::docent_command::{Ended, Running, run, run_with, servers};
+use docent_battery::{Backend, both_backends};
+use rustix::process::Signal;
+
+const JOBS: &str = "/queues/jobs";
+
+async fn queue(connect: &str, arguments: &[&str]) -> Ended {
+    run(connect, ["queue"].iter().chain(arguments)).await
+}
+
+both_backends! {
+    async fn lines_go_in_and_come_out_in_their_order(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        run_with(&connect, ["queue", "put", JOBS], "a\nb c\n\nd").await.ok();
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "4\n");
+        assert_eq!(queue(&connect, &["peek", JOBS]).await.ok().stdout, "a\n");
+        let all = queue(&connect, &["take", JOBS, "--follow", "--nonblock"]).await.ok();
+        assert_eq!(all.stdout, "a\nb c\n\nd\n");
+        assert_eq!(queue(&connect, &["len", JOBS, "-o", "json"]).await.ok().json()[0]["items"], 0);
+        assert_eq!(queue(&connect, &["peek", JOBS]).await.code, 1);
+    }
+
+    async fn nothing_to_take_in_time_is_told_by_75(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        assert_eq!(queue(&connect, &["take", JOBS, "--nonblock"]).await.code, 75);
+        let ended = queue(&connect, &["take", JOBS, "--wait", "200ms"]).await;
+        assert_eq!((ended.code, &*ended.stderr), (75, "docent: no item came into /queues/jobs\n"));
+    }
+
+    async fn a_taker_waits_for_an_item_and_ends_by_a_signal(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut taker = Running::start(&connect, ["queue", "take", JOBS, "--follow", "-o", "json"]);
+        queue(&connect, &["put", JOBS, "x"]).await.ok();
+        let taken: serde_json::Value = serde_json::from_str(&taker.line().await).unwrap();
+        assert_eq!((&taken["item"], &taken["deliveries"]), (&"x".into(), &1.into()), "{taken}");
+        assert_eq!(taker.stop(Signal::TERM).await, 143);
+    }
+
+    async fn an_item_is_acknowledged_when_its_command_ends_well_and_goes_back_otherwise(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "work"]).await.ok();
+        let fails = queue(&connect, &["take", JOBS, "--", "sh", "-c", "exit 3"]).await;
+        assert_eq!(fails.code, 3, "the code is the command's: {fails:?}");
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "1\n");
+        let script = "cat; echo \" $DOCENT_PATH $DOCENT_DELIVERIES ${DOCENT_FENCE:+fenced} ${DOCENT_ITEM:+named}\"";
+        let well = queue(&connect, &["take", JOBS, "--", "sh", "-c", script]).await.ok();
+        assert_eq!(well.stdout, "work /queues/jobs 2 fenced named\n");
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "0\n");
+    }
+
+    async fn an_item_whose_command_is_not_there_goes_back(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "work"]).await.ok();
+        assert_eq!(queue(&connect, &["take", JOBS, "--", "/no/such/command"]).await.code, 127);
+        assert_eq!(queue(&connect, &["take", JOBS, "--follow", "--", "/no/such/command"]).await.code, 126);
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "1\n");
+    }
+
+    async fn what_a_killed_worker_had_is_handed_out_again(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "work"]).await.ok();
+        let arguments = ["--session-timeout", "1s", "--server-tick", "200ms", "queue", "take", JOBS];
+        let mut worker = Running::start(&connect, arguments.iter().chain(&["--", "sh", "-c", "echo at it; sleep 60"]));
+        assert_eq!(worker.line().await, "at it");
+        assert_eq!(worker.stop(Signal::KILL).await, -1);
+        assert_eq!(queue(&connect, &["take", JOBS, "--wait", "10s"]).await.ok().stdout, "work\n");
+    }
+
+    async fn dead_letters_are_listed_and_put_back(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = docent::Client::connect(&connect).await.unwrap();
+        let bytes = docent::Queue::<bytes::Bytes>::builder_with(&client, JOBS, docent::config::Raw).build().unwrap();
+        for item in ["bad", "worse"] {
+            queue(&connect, &["put", JOBS, item]).await.ok();
+            bytes.take().await.unwrap().reject("no\u{1b}[2J good").await.unwrap();
+        }
+        let dead = queue(&connect, &["dead", JOBS, "-o", "json"]).await.ok().json();
+        assert_eq!(dead.iter().map(|letter| &letter["item"]).collect::<Vec<_>>(), ["bad", "worse"]);
+        let table = queue(&connect, &["dead", JOBS]).await.ok().stdout;
+        assert!(table.contains("no\\u{1b}[2J good") && !table.contains('\u{1b}'), "{table}");
+        assert_eq!(queue(&connect, &["requeue", JOBS, "unknown"]).await.code, 1);
+        queue(&connect, &["requeue", JOBS, dead[1]["name"].as_str().unwrap()]).await.ok();
+        assert_eq!(queue(&connect, &["peek", JOBS]).await.ok().stdout, "worse\n");
+        queue(&connect, &["requeue", JOBS, "--all"]).await.ok();
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "2\n");
+        client.close().await;
+    }
+
+    async fn a_lower_priority_comes_first(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "later"]).await.ok();
+        queue(&connect, &["put", JOBS, "sooner", "--priority", "-1"]).await.ok();
+        assert_eq!(queue(&connect, &["take", JOBS]).await.ok().stdout, "sooner\n");
+    }
+}

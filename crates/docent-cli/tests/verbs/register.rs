@@ -1,0 +1,90 @@
+//! `docent register`.
+
+use crate::docent_command::{Running, docent, end, run, servers};
+use docent_battery::{Backend, both_backends};
+use docent_testkit::eventually;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(15);
+const ORDERS: [&str; 9] =
+    ["register", "orders", "--address", "10.0.0.7", "--port", "8080", "--id", "one", "-q"];
+
+/// The instances of the service.
+async fn instances(connect: &str) -> Vec<Value> {
+    run(connect, ["discover", "orders", "-o", "json"]).await.ok().json()
+}
+
+/// Waits until the instance is announced as enabled, or as disabled.
+async fn until_enabled(connect: &str, enabled: bool) {
+    let is = |all: &Vec<Value>| all.len() == 1 && all[0]["enabled"].as_bool().unwrap_or(true) == enabled;
+    eventually(PATIENCE, async || instances(connect).await, is).await.unwrap();
+}
+
+both_backends! {
+    async fn an_instance_is_announced_until_a_signal(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let more = ["--meta", "zone=a", "--weight", "3"];
+        let mut run = Running::start(&connect, ORDERS.iter().chain(&more));
+        assert_eq!(run.line().await, "/services/orders/one one");
+        let all = instances(&connect).await;
+        assert_eq!((&all[0]["payload"]["zone"], &all[0]["weight"]), (&"a".into(), &3.into()), "{all:?}");
+        assert_eq!(run.stop(Signal::TERM).await, 0);
+        assert!(instances(&connect).await.is_empty());
+    }
+
+    async fn an_instance_lives_as_long_as_its_command(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let script = format!("{} discover orders -o hostport; exit 3", env!("CARGO_BIN_EXE_docent"));
+        let ended = run(&connect, ORDERS.iter().chain(&["--", "sh", "-c", &script])).await;
+        assert_eq!((ended.code, &*ended.stdout), (3, "10.0.0.7:8080\n"), "{ended:?}");
+        assert!(instances(&connect).await.is_empty());
+    }
+
+    async fn an_instance_stands_disabled_before_its_command_is_told_to_end(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let script = "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 0.02; done";
+        let arguments = ["--drain", "1s", "--", "sh", "-c", script];
+        let mut run = Running::start(&connect, ORDERS.iter().chain(&arguments));
+        assert_eq!(run.line().await, "ready");
+        until_enabled(&connect, true).await;
+        run.signal(Signal::TERM);
+        until_enabled(&connect, false).await;
+        assert_eq!(run.line().await, "told");
+        assert_eq!(run.end().await, 0);
+        assert!(instances(&connect).await.is_empty());
+    }
+
+    async fn a_health_check_decides_whether_an_instance_gets_work(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let folder = tempfile::tempdir().unwrap();
+        let well = folder.path().join("well");
+        let check = format!("test -e {}", well.display());
+        let _run = Running::start(&connect, ORDERS.iter().chain(&["--check", &check, "--every", "50ms"]));
+        until_enabled(&connect, false).await;
+        std::fs::write(&well, "").unwrap();
+        until_enabled(&connect, true).await;
+        std::fs::remove_file(&well).unwrap();
+        until_enabled(&connect, false).await;
+    }
+
+    async fn a_payload_comes_from_a_file_and_must_be_json(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("payload.json");
+        let payload = format!("@{}", file.display());
+        let register = async |content: &str| {
+            std::fs::write(&file, content).unwrap();
+            let arguments = ["--payload", &payload, "--", env!("CARGO_BIN_EXE_docent"), "discover", "orders", "-o", "json"];
+            end(docent(&connect, ORDERS.iter().chain(&arguments)).spawn().unwrap()).await
+        };
+        assert_eq!(register("{\"zone\": [1]}").await.ok().json()[0]["payload"]["zone"][0], 1);
+        assert_eq!(register("{oops").await.code, 65);
+    }
+}
