@@ -45,21 +45,7 @@ impl App {
         Ok(signals.or(builder.connect()).await??)
     }
 
-    /// Connects, runs `work` with the client, and ends its session.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect), and those of `work`.
-    pub(crate) async fn with_client<T>(
-        &self,
-        work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let client = self.connect().await?;
-        let done = work(&client).await;
-        close(&client).await;
-        done
-    }
-
-    /// As [`with_client`](Self::with_client), for work that lasts until a signal comes.
+    /// Connects, runs `work` with the client and the signals that come, and ends the session.
     ///
     /// # Errors
     /// As [`connect_or_signal`](Self::connect_or_signal), and those of `work`.

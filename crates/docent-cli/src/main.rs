@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-#![allow(dead_code, reason = "verbs that use the rest of the frame are being added")]
 
 mod app;
 mod args;

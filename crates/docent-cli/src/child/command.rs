@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Command to run: its program and arguments, without a shell, and variables for it.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct ChildCommand {
 enum Stdin {
     /// The one of this process.
     Ours,
-    Empty,
+    /// These bytes.
     Data(Bytes),
 }
 
@@ -46,12 +46,6 @@ impl ChildCommand {
             Some(fence) => command.variable("DOCENT_FENCE", fence.to_string()),
             None => command,
         }
-    }
-
-    /// Gives it an empty standard input in place of ours.
-    pub(crate) fn without_stdin(mut self) -> Self {
-        self.stdin = Stdin::Empty;
-        self
     }
 
     /// Gives it these bytes as its standard input. They are in a file without a name: a command that reads
@@ -77,7 +71,6 @@ impl ChildCommand {
         let unmade = |error| Failure::NotRunnable(format!("cannot run {:?}: {error}", self.name()));
         match &self.stdin {
             Stdin::Ours => {}
-            Stdin::Empty => drop(command.stdin(Stdio::null())),
             Stdin::Data(data) => drop(command.stdin(file_with(data).map_err(unmade)?)),
         }
         command.spawn().map(Group::new).map_err(unmade)
