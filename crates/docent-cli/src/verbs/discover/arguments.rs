@@ -19,8 +19,8 @@ pub(crate) struct Arguments {
 
     /// Run a command now and after each change, with a `host:port` line for each instance on standard input
     ///
-    /// Whatever follows is the command and its arguments. It finds DOCENT_PATH in its environment. A change that
-    /// comes while it runs is told when it has ended.
+    /// Whatever follows is the command and its arguments. It finds DOCENT_PATH in its environment. A change
+    /// that comes while it runs is told when it has ended.
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true, requires = "service")]
     pub(super) exec: Vec<OsString>,
 }

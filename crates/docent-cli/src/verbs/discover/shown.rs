@@ -20,8 +20,8 @@ impl<'a> ShownService<'a> {
     }
 }
 
-/// Prints the instances: as a table, as JSON with one on each line, or as `host:port` lines. Nodes that cannot
-/// be read are told on standard error.
+/// Prints the instances: as a table, as JSON with one on each line, or as `host:port` lines. Nodes that
+/// cannot be read are told on standard error.
 pub(super) fn print(app: &App, instances: &Instances<Value>) -> Result<(), Failure> {
     match app.output.format() {
         Format::Json => instances.all().try_for_each(|(_, instance)| app.output.json(&**instance))?,
