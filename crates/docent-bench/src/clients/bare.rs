@@ -51,6 +51,11 @@ impl Bare {
 
     /// The reply to the oldest request that has none. Events that come before it are kept.
     pub(crate) async fn reply(&mut self) -> Result<Response> {
+        self.found().await?.context("there is no such node")
+    }
+
+    /// As [`reply`](Self::reply); `None` where there is no such node.
+    pub(crate) async fn found(&mut self) -> Result<Option<Response>> {
         let (header, reader) = loop {
             let mut reader = Reader::new(self.frame().await?);
             let header = ReplyHeader::read(&mut reader)?;
@@ -60,8 +65,12 @@ impl Bare {
             self.events.push_back(WatchEvent::read(&mut reader)?);
         };
         let (xid, op) = self.in_flight.pop_front().context("nothing was asked")?;
-        ensure!(header.xid == xid && header.code == Code::OK, "reply {header:?} to request {xid}");
-        Ok(Response::decode(op, reader.into_rest())?)
+        ensure!(header.xid == xid, "reply {header:?} to request {xid}");
+        match header.code {
+            Code::OK => Ok(Some(Response::decode(op, reader.into_rest())?)),
+            Code::NO_NODE => Ok(None),
+            code => bail!("{code} to request {xid}"),
+        }
     }
 
     /// The next event of a watch, while no reply is waited for.

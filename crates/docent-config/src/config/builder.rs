@@ -133,7 +133,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         let file = self.file.as_ref().map(|file| LocalFile::new(file, versioned.path()));
         let fallback = Fallback { default: self.default, file, after: self.fallback_after };
         // Its series begin now.
-        drop(Counts::new(&self.client, self.metrics_name.as_deref()));
+        let _ = Counts::new(&self.client, self.metrics_name.as_deref());
         Ok(Config::made(versioned, format, self.history, fallback))
     }
 

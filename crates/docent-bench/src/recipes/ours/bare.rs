@@ -41,12 +41,48 @@ pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
 }
 
 /// One contender: create and listing in one write, then the delete; with `drop` that goes out together with
-/// the next create.
+/// the next create. With more `clients` each watches the node before its own, and lists again when that is gone.
 async fn mutex(order: &Order) -> Result<Answer> {
     make(order, &order.path).await?;
-    let mut crowd = Crowd::default();
-    crowd.spawn(contend(session(order).await?, order.path.clone(), order.number("drop") > 0, crowd.done()));
+    let (mut crowd, folder) = (Crowd::default(), &order.path);
+    match order.count("clients") {
+        1 => {
+            let drops = order.number("drop") > 0;
+            crowd.spawn(contend(session(order).await?, folder.clone(), drops, crowd.done()));
+        }
+        clients => {
+            for _ in 0..clients {
+                crowd.spawn(wait_in_line(session(order).await?, folder.clone(), crowd.done()));
+            }
+        }
+    }
     crowd.measure(order).await
+}
+
+async fn wait_in_line(mut session: Bare, folder: String, done: Done) -> Result<()> {
+    loop {
+        session.push(&contender(&folder));
+        session.push(&children(&folder, false));
+        session.flush().await?;
+        let path = created(session.reply().await?)?;
+        let mut names = listed(session.reply().await?)?;
+        while let Some(before) = predecessor(&path, &names) {
+            session.push(&data(&format!("{folder}/{before}"), true));
+            session.flush().await?;
+            if session.found().await?.is_some() {
+                session.event().await?;
+            }
+            names = listed(session.call(&children(&folder, false)).await?)?;
+        }
+        done.add(1);
+        session.call(&delete(&path)).await?;
+    }
+}
+
+/// The name before the one of a path, of names that begin alike.
+fn predecessor<'a>(path: &str, names: &'a [String]) -> Option<&'a String> {
+    let (_, own) = path.rsplit_once('/')?;
+    names.iter().filter(|name| name.as_str() < own).max()
 }
 
 async fn contend(mut session: Bare, folder: String, drops: bool, done: Done) -> Result<()> {
