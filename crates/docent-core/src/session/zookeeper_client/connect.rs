@@ -1,5 +1,5 @@
 use super::ZookeeperClient;
-use super::session::Shared;
+use super::shared::Shared;
 use crate::session::link::dialer::{Ensemble, Start, pace};
 use crate::session::{LinkError, SessionEnd};
 use crate::time::{Backoff, Timestamp};

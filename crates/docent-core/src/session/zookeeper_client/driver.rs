@@ -1,5 +1,6 @@
 use super::connect::Connect;
-use super::session::{Phase, Shared};
+use super::phase::Phase;
+use super::shared::Shared;
 use crate::session::SessionEnd;
 use crate::time::{Clock, Timestamp, sleep_until};
 use futures_util::future::BoxFuture;

@@ -6,7 +6,9 @@ mod connect;
 mod convert;
 mod driver;
 mod options;
+mod phase;
 mod session;
+mod shared;
 
 #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
 pub use options::Sasl;

@@ -1,0 +1,424 @@
+use super::answer::Failure;
+use super::call::{self, Answer, Call, Left};
+use super::phase::Phase;
+use crate::session::ephemerals::{Change, Ephemerals};
+use crate::session::heard::Heard;
+use crate::session::lease::Lease;
+use crate::session::own::{proves_session, verdict};
+use crate::session::requests::{Finished, Queued, Requests, check_size};
+use crate::session::{
+    Cause, Fired, Lane, LinkState, Outcome, Reply, SessionEnd, SessionSettings, Watch, WatchKind, Withdraw,
+};
+use crate::time::{Clock, Timestamp};
+use docent_proto::{Code, Request};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use zookeeper_client as zk;
+
+/// Ephemeral nodes that are looked for at a time after a create was refused because there are too many.
+const DOUBTS_AT_ONCE: usize = 256;
+
+/// State that calls and the driver share.
+pub(super) struct Shared {
+    pub(super) settings: SessionSettings,
+    pub(super) lease: Arc<Lease>,
+    pub(super) clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    pub(super) phase: watch::Sender<Phase>,
+    pub(super) link: watch::Sender<LinkState>,
+    /// Calls for the driver to poll.
+    calls: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+}
+
+pub(super) struct State {
+    /// The crate's session, from its attachment until it shall end. The crate closes it when all clones are
+    /// dropped.
+    pub(super) client: Option<zk::Client>,
+    /// Time at which the crate's link was seen down; `None` while it is up.
+    pub(super) down_since: Option<Timestamp>,
+    /// Requests that wait for the link: these can still be withdrawn. Those in flight are the crate's.
+    pub(super) waiting: Requests,
+    /// Number of requests at the crate.
+    pub(super) in_flight: usize,
+    pub(super) ephemerals: Ephemerals,
+    /// The last look for ephemeral nodes that is under way, since a create was refused.
+    pub(super) doubts: Option<u64>,
+    pub(super) id: i64,
+    pub(super) last_zxid: i64,
+    /// Time at which the newest answered request was handed to the crate.
+    pub(super) last_answered: Timestamp,
+    /// Time at which the newest request was handed to the crate.
+    pub(super) last_sent: Timestamp,
+    /// Send times of the requests that the servers have heard of, as far as answers show it: those to the
+    /// crate's own pings are not seen.
+    pub(super) heard: Heard,
+}
+
+/// Watch that the crate keeps, and where its event goes.
+type Watching = (zk::OneshotWatcher, oneshot::Sender<Fired>);
+
+/// A request at the crate.
+struct Sent {
+    at: Timestamp,
+    /// Send time of the newest request that the servers' leader had heard of by then, at the least; see
+    /// `Heard`.
+    heard: Timestamp,
+    lane: Lane,
+    is_write: bool,
+    /// True for one that sets several watches, and reads nothing.
+    sets_watches: bool,
+    ephemerals: Change,
+    /// Its number among the requests of the session.
+    id: u64,
+    done: oneshot::Sender<Outcome>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        settings: SessionSettings,
+        lease: Arc<Lease>,
+        clock: Arc<dyn Clock>,
+        calls: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+    ) -> Self {
+        let state = State {
+            client: None,
+            down_since: Some(clock.now()),
+            waiting: Requests::default(),
+            in_flight: 0,
+            ephemerals: Ephemerals::new(settings.ephemeral_limit),
+            doubts: None,
+            id: 0,
+            last_zxid: settings.last_zxid,
+            last_answered: clock.now(),
+            last_sent: clock.now(),
+            heard: Heard::new(lease.timing().relay()),
+        };
+        Self {
+            settings,
+            lease,
+            clock,
+            state: Mutex::new(state),
+            phase: watch::Sender::new(Phase::Open),
+            link: watch::Sender::new(LinkState { up: false, losses: 0 }),
+            calls,
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters `phase` unless the session is as far already; what `change` finished is delivered without the
+    /// lock.
+    pub(super) fn advance(&self, phase: Phase, change: impl FnOnce(&mut State) -> Vec<Finished>) {
+        let finished = {
+            let mut state = self.lock();
+            let advanced = self.phase.send_if_modified(|known| {
+                let advanced = known.is_before(phase);
+                if advanced {
+                    *known = phase;
+                }
+                advanced
+            });
+            if advanced { change(&mut state) } else { Vec::new() }
+        };
+        for (done, outcome) in finished {
+            let _ = done.send(outcome);
+        }
+    }
+
+    /// The session is over.
+    pub(super) fn end(&self, end: SessionEnd) {
+        self.advance(Phase::Ended(end), |state| {
+            self.lease.end(end);
+            state.client = None;
+            let mut finished = Vec::new();
+            state.waiting.end(end, &mut finished);
+            finished
+        });
+    }
+
+    pub(super) fn admit(&self, state: &State, request: &Request, lane: Lane) -> Result<(), Cause> {
+        match *self.phase.borrow() {
+            Phase::Open => {}
+            Phase::Draining if lane != Lane::Call => {}
+            Phase::Draining | Phase::Closing => return Err(Cause::Ended(SessionEnd::Closed)),
+            Phase::Ended(end) => return Err(Cause::Ended(end)),
+        }
+        if lane == Lane::Call {
+            if state.waiting.len() + state.in_flight >= self.settings.queue_limit {
+                return Err(Cause::QueueFull);
+            }
+            check_size(request, self.settings.outbound_limit)?;
+        }
+        Ok(())
+    }
+
+    /// Hands waiting requests to the crate, if there is a link.
+    pub(super) fn pass_on(self: &Arc<Self>, state: &mut State) {
+        let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
+        let next = |waiting: &mut Requests| waiting.next_ahead().or_else(|| waiting.queue.pop_front());
+        while let Some(Queued { id, request, lane, done: Some(done), .. }) = next(&mut state.waiting) {
+            let ephemerals = match state.ephemerals.send(&request, lane) {
+                Ok(change) => change,
+                Err(cause) => {
+                    let _ = done.send(Outcome::NotSent(cause));
+                    // Some of the counted nodes may be gone. Nobody waits for the answers.
+                    if state.doubts.is_none() {
+                        for look in state.ephemerals.doubt(DOUBTS_AT_ONCE) {
+                            let nobody = oneshot::channel().0;
+                            state.doubts = Some(state.waiting.push(look, Lane::Cleanup, None, Some(nobody)));
+                        }
+                    }
+                    continue;
+                }
+            };
+            let at = self.clock.now();
+            let sent = Sent {
+                at,
+                heard: state.heard.by(at),
+                lane,
+                is_write: request.is_write(),
+                sets_watches: matches!(request, Request::SetWatches(_)),
+                ephemerals,
+                id,
+                done,
+            };
+            state.last_sent = at;
+            let mut call = call::call(client.clone(), request);
+            // The crate enqueues at the first poll, so that is made here, where the order of calls is known.
+            let early = (&mut call).now_or_never();
+            state.in_flight += 1;
+            let served = Arc::clone(self).serve(sent, call, early);
+            // Without a driver the session is over, and its requests with it.
+            let _ = self.calls.send(served.boxed());
+        }
+    }
+
+    /// Waits for the outcome of a request, and then for its watch.
+    async fn serve(self: Arc<Self>, mut sent: Sent, call: Call, early: Option<Result<Answer, Failure>>) {
+        let gone = early.as_ref().is_some_and(|result| matches!(result, Err(Failure::Lost)));
+        if gone {
+            // At its first poll nothing can have been lost yet: the crate's own task is gone.
+            self.end(SessionEnd::Abandoned);
+        }
+        let mut phase = self.phase.subscribe();
+        let result = match early {
+            Some(result) => Ok(result),
+            None => tokio::select! {
+                biased;
+                result = call => Ok(result),
+                end = ended(&mut phase, sent.lane) => Err(end),
+            },
+        };
+        {
+            let mut state = self.lock();
+            state.in_flight -= 1;
+            if state.doubts == Some(sent.id) {
+                state.doubts = None;
+            }
+            let unanswered = Err(Code::RUNTIME_INCONSISTENCY);
+            let answer =
+                result.as_ref().ok().and_then(|result| result.as_ref().ok()).map(|(result, _)| result);
+            state.ephemerals.answered(std::mem::take(&mut sent.ephemerals), answer.unwrap_or(&unanswered));
+        }
+        let (outcome, watching) = match result {
+            Ok(Ok(answer)) => self.answered(&sent, answer),
+            Ok(Err(failure)) => (Outcome::Unknown(self.failed(failure)), Vec::new()),
+            Err(end) => (Outcome::Unknown(Cause::Ended(end)), Vec::new()),
+        };
+        let _ = sent.done.send(outcome);
+        if !watching.is_empty() {
+            let waits = watching.into_iter().map(|(watcher, fired)| tell(watcher, fired, phase.clone()));
+            join_all(waits).await;
+        }
+    }
+
+    fn answered(&self, sent: &Sent, (result, left): Answer) -> (Outcome, Vec<Watching>) {
+        let (code, now) = (verdict(&result), self.clock.now());
+        // The crate refuses some lists by itself, without a server: that code proves nothing here (decision
+        // 3).
+        let by_servers = proves_session(code) && code != Code::INVALID_ACL;
+        if sent.is_write && by_servers {
+            self.lease.renew(sent.at, sent.heard, now);
+        }
+        let zxid = {
+            let mut state = self.lock();
+            if by_servers {
+                state.heard.answered(sent.at, now);
+            }
+            state.last_answered = state.last_answered.max(sent.at);
+            state.last_zxid = state.last_zxid.max(result.as_ref().map_or(0, call::newest_zxid));
+            state.last_zxid
+        };
+        let mut watching = Vec::new();
+        let left = left.into_iter().map(|left| {
+            let (fire, fired) = oneshot::channel();
+            match left {
+                Left::Set(watcher) => watching.push((watcher, fire)),
+                Left::Fired(event) => drop(fire.send(Fired::Event(event))),
+            }
+            Watch { fired, registration: None }
+        });
+        let mut watches: Vec<_> = left.collect();
+        let watch = if sent.sets_watches { None } else { watches.pop().map(Box::new) };
+        (Outcome::Reply(Reply { result, zxid, watch, watches }), watching)
+    }
+
+    /// Draws the consequences of a request without an answer.
+    fn failed(&self, failure: Failure) -> Cause {
+        match failure {
+            Failure::Answered(_) | Failure::Lost => return self.over().map_or(Cause::LinkLost, Cause::Ended),
+            Failure::Expired => self.expired(),
+            Failure::Refused => self.end(SessionEnd::Abandoned),
+            Failure::Closed => self.end(SessionEnd::Closed),
+        }
+        Cause::Ended(self.over().unwrap_or(SessionEnd::Abandoned))
+    }
+
+    /// The end of the session; `None` while it lasts.
+    pub(super) fn over(&self) -> Option<SessionEnd> {
+        match *self.phase.borrow() {
+            Phase::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Takes note that the crate calls the session expired. The crate does so by itself 7/5 of the timeout
+    /// after the last byte it received; earlier than that it can only have it from the servers.
+    pub(super) fn expired(&self) {
+        let silence = self.clock.now().since(self.lock().last_answered);
+        let by_servers = silence < self.lease.timeout();
+        self.end(if by_servers { SessionEnd::Expired } else { SessionEnd::Abandoned });
+    }
+
+    /// The crate opened a session of this timeout, asked for at `sent`.
+    pub(super) fn attached(&self, client: zk::Client, timeout: Duration, sent: Timestamp) {
+        self.lease.attached(timeout, sent);
+        let mut state = self.lock();
+        state.id = client.session_id().0;
+        state.last_answered = sent;
+        state.heard.attached(sent);
+        state.down_since = Some(self.clock.now());
+        // A session that was closed meanwhile closes with the last clone of the client.
+        if self.phase.borrow().is_before(Phase::Closing) {
+            state.client = Some(client);
+        }
+    }
+
+    pub(super) fn connected(self: &Arc<Self>) {
+        let mut state = self.lock();
+        // The crate tells of the newest state alone: up again means that it was down.
+        let missed = state.down_since.take().is_none();
+        // All answers until now came over earlier links: they count as the request that attached the session
+        // anew (decision 3).
+        if !missed {
+            state.heard.settle();
+        }
+        self.pass_on(&mut state);
+        if *self.phase.borrow() == Phase::Closing {
+            state.client = None;
+        }
+        self.link.send_modify(|link| {
+            link.up = true;
+            link.losses += u64::from(missed);
+        });
+    }
+
+    pub(super) fn disconnected(&self) {
+        let mut finished = Vec::new();
+        {
+            let mut state = self.lock();
+            state.down_since.get_or_insert(self.clock.now());
+            // Requests tied to this link end with it, before anything is submitted for the next one.
+            state.waiting.link_lost(&mut finished);
+            self.link.send_modify(|link| {
+                link.losses += u64::from(link.up);
+                link.up = false;
+            });
+        }
+        for (done, outcome) in finished {
+            let _ = done.send(outcome);
+        }
+    }
+
+    /// Time of the next request that is sent only for its answer, which shows that the servers hear of this
+    /// client.
+    pub(super) fn pulse_at(&self) -> Option<Timestamp> {
+        let state = self.lock();
+        let linked = state.client.is_some() && state.down_since.is_none();
+        let open = linked && *self.phase.borrow() == Phase::Open;
+        open.then(|| state.last_sent + self.lease.timing().pulse())
+    }
+
+    /// Sends a request that needs no permission.
+    pub(super) fn pulse(self: &Arc<Self>) {
+        let mut state = self.lock();
+        // Nobody waits for its answer.
+        let (done, _) = oneshot::channel();
+        let look = Request::Exists { path: "/".to_owned(), watch: false };
+        state.waiting.push(look, Lane::Cleanup, None, Some(done));
+        self.pass_on(&mut state);
+    }
+
+    /// Time at which a session that is not re-attached is given up: one timeout after the last possible
+    /// lease.
+    pub(super) fn abandon_at(&self) -> Option<Timestamp> {
+        let timeout = self.lease.timeout();
+        let down_since = self.lock().down_since?;
+        Some(down_since + timeout.saturating_sub(self.lease.margin()) + timeout)
+    }
+}
+
+/// Waits for the event of a watch, and tells it.
+async fn tell(
+    watcher: zk::OneshotWatcher,
+    mut fired: oneshot::Sender<Fired>,
+    mut phase: watch::Receiver<Phase>,
+) {
+    let what = tokio::select! {
+        biased;
+        event = call::event(watcher) => event.map(Fired::Event),
+        // Nobody waits any more. Dropping the crate's watcher removes the watch.
+        () = fired.closed() => return,
+        end = ended(&mut phase, Lane::Call) => Some(Fired::Ended(end)),
+    };
+    let what = match what {
+        Some(what) => what,
+        // The crate's session ended. The driver finds out in which way.
+        None => Fired::Ended(ended(&mut phase, Lane::Call).await),
+    };
+    let _ = fired.send(what);
+}
+
+/// Resolves when requests of `lane` end unanswered.
+async fn ended(phase: &mut watch::Receiver<Phase>, lane: Lane) -> SessionEnd {
+    let phase = phase.wait_for(|phase| match phase {
+        Phase::Open => false,
+        Phase::Draining | Phase::Closing => lane == Lane::Call,
+        Phase::Ended(_) => true,
+    });
+    match phase.await.as_deref() {
+        Ok(Phase::Ended(end)) => *end,
+        Ok(_) => SessionEnd::Closed,
+        Err(_) => SessionEnd::Abandoned,
+    }
+}
+
+impl Withdraw for Shared {
+    fn withdraw(&self, id: u64) -> bool {
+        self.lock().waiting.withdraw(id)
+    }
+
+    fn unregister(&self, _id: u64, _path: &str, _kind: WatchKind) {}
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZookeeperClientSession").finish_non_exhaustive()
+    }
+}
