@@ -1,6 +1,7 @@
 use super::deadline::Deadline;
 use super::lost_pipe::LostPipe;
 use super::running::Running;
+use super::signals::is_end;
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
 use docent::guard::Guard;
@@ -58,6 +59,10 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     let mut supervision =
         Supervision { guard: &*guard, running, deadline, pipe, lost: None, passed_on: Vec::new() };
     supervision.until_ended(signals).await;
+    if supervision.passed_on.iter().any(|signal| is_end(*signal)) {
+        // Still under the guard, which the deadline looks at.
+        supervision.running.end_rest(policy.kill_after).await;
+    }
     let Supervision { running, lost, passed_on, .. } = supervision.end().await;
     let status = running.collect()?;
     let guard = Arc::into_inner(guard).expect("the thread that shared it has ended");

@@ -13,6 +13,7 @@ mod ignored;
 mod job_control;
 mod keeper;
 mod lost_pipe;
+mod members;
 mod on_lost;
 mod run;
 mod running;

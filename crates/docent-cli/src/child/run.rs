@@ -1,4 +1,6 @@
+use super::on_lost::KILL_AFTER;
 use super::running::Running;
+use super::signals::is_end;
 use super::{ChildCommand, Signals};
 use crate::exit::Failure;
 use rustix::process::Signal;
@@ -31,14 +33,20 @@ pub(crate) async fn run_after(
 ) -> Result<ExitStatus, Failure> {
     let mut running = Running::start(command, None)?;
     let group = Arc::clone(running.group());
+    let mut is_ending = false;
     loop {
         let signal = tokio::select! {
-            () = running.ended() => return running.collect(),
+            () = running.ended() => break,
             signal = signals.next() => signal,
         };
         tokio::select! {
-            () = running.ended() => return running.collect(),
+            () = running.ended() => break,
             () = before(signal) => group.signal(signal),
         }
+        is_ending |= is_end(signal);
     }
+    if is_ending {
+        running.end_rest(KILL_AFTER).await;
+    }
+    running.collect()
 }

@@ -3,10 +3,16 @@ use super::group::{Group, State};
 use super::job_control;
 use super::keeper::Keeper;
 use super::lost_pipe::LostPipe;
+use super::members::has_members_besides_leader;
 use crate::exit::Failure;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep};
+
+/// Time between two looks for processes that are left.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Command that runs.
 ///
@@ -54,6 +60,19 @@ impl Running {
             }
             self.changes.recv().await;
         }
+    }
+
+    /// Gives processes that the command has left in its group, after a signal that was to end all of it, so
+    /// much time to end; then they are killed. The end of the command was not collected yet.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub(super) async fn end_rest(&self, time: Duration) {
+        let deadline = Instant::now() + time;
+        while Instant::now() < deadline && has_members_besides_leader(self.group.id()) {
+            sleep(LOOK).await;
+        }
+        self.group.signal(rustix::process::Signal::KILL);
     }
 
     /// Collects the end of the command.

@@ -10,6 +10,11 @@ use tokio::signal::unix::{self, SignalKind};
 const FORWARDED: [Signal; 6] =
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 
+/// True for a signal that is to end a command and all that it has started.
+pub(super) fn is_end(signal: Signal) -> bool {
+    [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
+}
+
 /// Signals that came to this process. From its making on they do not end the process by themselves.
 #[derive(Debug)]
 pub(crate) struct Signals {

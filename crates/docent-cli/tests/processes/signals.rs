@@ -8,15 +8,19 @@ use rustix::process::Signal;
 both_backends! {
     async fn term_and_the_others_reach_the_command(backend: Backend) {
         let server = backend.start().await;
-        for name in ["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] {
-            // A shell waits for a signal in a `read` that is interrupted by it.
+        let signals = [
+            ("TERM", Signal::TERM),
+            ("INT", Signal::INT),
+            ("HUP", Signal::HUP),
+            ("QUIT", Signal::QUIT),
+            ("USR1", Signal::USR1),
+            ("USR2", Signal::USR2),
+        ];
+        for (name, signal) in signals {
             let script = format!("trap 'echo {name}; exit 7' {name}; echo ready; while :; do sleep 0.02; done");
             let mut run = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", &script]);
             assert_eq!(run.line().await, "ready");
-            let signal = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2]
-                .into_iter()
-                .find(|signal| format!("{signal:?}").contains(name));
-            run.signal(signal.expect("the name of a signal"));
+            run.signal(signal);
             assert_eq!(run.line().await, name);
             assert_eq!(run.end().await.code, 7, "{name}");
         }
@@ -24,7 +28,7 @@ both_backends! {
 
     async fn hup_and_quit_leave_no_orphans(backend: Backend) {
         let server = backend.start().await;
-        for signal in [Signal::HUP, Signal::TERM] {
+        for signal in [Signal::HUP, Signal::QUIT, Signal::TERM] {
             let script = "sleep 1000 & echo $$ $!; wait";
             let mut run = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
             let line = run.line().await;

@@ -7,7 +7,7 @@ use docent_battery::{Backend, both_backends};
 use docent_testkit::eventually;
 use rustix::process::Signal;
 
-/// Number of those who hold `/a` or wait for it, once it is `expected`.
+/// Waits until so many hold `/a` or wait for it.
 async fn until_in_line(client: &Client, expected: usize) {
     let lock = Mutex::new(client, "/a").unwrap();
     let count = async || lock.participants().await.unwrap().len();
