@@ -52,7 +52,9 @@ both_backends! {
         let client = Client::connect(servers(&server)).await.unwrap();
         // The shell reads the end of the descriptor, and is interrupted by the signal only after that.
         let script = "trap 'echo told; exit 9' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; while :; do sleep 0.02; done";
-        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
+        // A lease that has room for all of the five seconds that a command has by default.
+        let words = ["--session-timeout", "20s", "lock", "/a", "--", "sh", "-c", script];
+        let mut holder = Run::start(&servers(&server), words);
         assert_eq!(holder.line().await, "ready");
         break_lock(&client).await;
         let ended = holder.end().await;

@@ -10,9 +10,6 @@ use tokio::time::timeout;
 /// Session timeout of the runs: a lease of 2.7 s, and at most 4 s until a lock that nobody releases is free.
 pub(crate) const SESSION: &str = "4s";
 
-/// Options by which the lease is counted with the tick of the servers of tests.
-const OPTIONS: [&str; 4] = ["--session-timeout", SESSION, "--server-tick", "200ms"];
-
 /// A run of `docent`. On drop it is killed.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -39,13 +36,15 @@ pub(crate) fn through(proxy: &Proxy, server: &TestServer) -> String {
     format!("{}{}", proxy.connect_string(), server.root())
 }
 
-/// `docent` with these arguments, and an environment without settings. No signal is ignored from the start,
+/// `docent` with these arguments, in an environment with a short session timeout and the tick of the servers
+/// of tests. No signal is ignored from the start,
 /// whatever runs the tests.
 pub(crate) fn command<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new("env");
-    command.args(["--default-signal", env!("CARGO_BIN_EXE_docent")]).args(OPTIONS).args(arguments);
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_docent")]).args(arguments);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("DOCENT_CONNECT", connect).kill_on_drop(true);
+    command.env("DOCENT_SESSION_TIMEOUT", SESSION).env("DOCENT_SERVER_TICK", "200ms");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -9,6 +9,7 @@ fn script(connect: &str, line: &str) -> Run {
     let mut script = tokio::process::Command::new("script");
     script.args(["--quiet", "--return", "--command", line, "/dev/null"]).env_clear().kill_on_drop(true);
     script.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("DOCENT_CONNECT", connect);
+    script.env("DOCENT_SERVER_TICK", "200ms");
     script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Run::of(&mut script)
 }
