@@ -238,8 +238,8 @@ impl HoldState {
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
                 self.generation.cleanup.delete_later(&self.node, margin);
             }
-            // The end is stored, then the turns are read; in `share` the other way round. With both fences one
-            // of the two sees the other.
+            // The end is stored, then the turns are read; in `share` the other way round. With both fences
+            // one of the two sees the other.
             fence(Ordering::SeqCst);
             self.turns().into_iter().for_each(|turns| turns.lost(reason));
         }

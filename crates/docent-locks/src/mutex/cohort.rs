@@ -157,8 +157,8 @@ fn runtime_id() -> Option<runtime::Id> {
 /// Wait of a task for its turn.
 ///
 /// # On drop
-/// The task leaves. A turn that it was given goes to the next one, and so does the draw of a ticket; a task of
-/// another runtime draws anew.
+/// The task leaves. A turn that it was given goes to the next one, and so does the draw of a ticket; a task
+/// of another runtime draws anew.
 struct Waiting {
     cohort: Arc<Cohort>,
     line: Line,

@@ -41,7 +41,8 @@ pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
 }
 
 /// One contender: create and listing in one write, then the delete; with `drop` that goes out together with
-/// the next create. With more `clients` each watches the node before its own, and lists again when that is gone.
+/// the next create. With more `clients` each watches the node before its own, and lists again when that is
+/// gone.
 async fn mutex(order: &Order) -> Result<Answer> {
     make(order, &order.path).await?;
     let (mut crowd, folder) = (Crowd::default(), &order.path);
