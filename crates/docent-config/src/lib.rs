@@ -6,6 +6,8 @@ mod counter;
 mod error;
 mod file;
 mod history;
+#[doc(hidden)]
+pub mod internals;
 mod shared;
 mod subscription;
 mod telemetry;

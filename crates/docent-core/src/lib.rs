@@ -60,12 +60,15 @@ pub mod recipe {
     pub use crate::cache::SharedNode;
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
     pub use crate::client::{
-        Hooks, ViewLag, children_of_all, debug_handle, in_time, is_own_session, spawn, stage_reached,
+        Hooks, ViewLag, children_of_all, debug_handle, in_time, is_own_session, server_time, spawn,
+        stage_reached,
     };
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet, Relay, TurnOver};
     pub use crate::kept::{KeptNode, KeptNodeBuilder};
-    pub use crate::line::{Ahead, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders};
+    pub use crate::line::{
+        Ahead, ContenderName, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders,
+    };
     pub use crate::node::NodePath;
     pub use crate::setup::Stage;
     pub use crate::shared_map::{SharedMap, SharedMapIter};
@@ -76,6 +79,6 @@ pub mod recipe {
 
     /// Formats of Curator that are no JSON.
     pub mod curator {
-        pub use crate::versioned::decode_count;
+        pub use crate::versioned::{decode_count, is_revocation};
     }
 }

@@ -5,6 +5,8 @@ mod balance;
 #[cfg(feature = "tower")]
 mod balanced;
 mod instance;
+#[doc(hidden)]
+pub mod internals;
 mod kept;
 mod layout;
 mod membership;

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod election;
+#[doc(hidden)]
+pub mod internals;
 mod leader;
 mod leaders;
 mod leadership;

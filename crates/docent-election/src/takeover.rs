@@ -52,13 +52,17 @@ pub(crate) async fn clear(hold: &Hold) {
     }
 }
 
+/// The term of a leader that the data of an election's node names; `None` for other data.
+pub fn term(data: &[u8]) -> Option<Fence> {
+    std::str::from_utf8(data).ok()?.strip_prefix(PREFIX)?.parse().ok()
+}
+
 /// The term that the node's data names. Data that others wrote there is not overwritten.
 fn read(path: &str, data: &[u8]) -> Result<Option<Fence>, Error> {
     if data.is_empty() {
         return Ok(None);
     }
-    let term = std::str::from_utf8(data).ok().and_then(|text| text.strip_prefix(PREFIX)?.parse().ok());
-    term.map(Some).ok_or_else(|| {
+    term(data).map(Some).ok_or_else(|| {
         let rule = "must hold nothing but the term of a leader, because a takeover delay is set";
         Error::invalid_input("campaign", format!("node {path:?} {rule}"))
     })

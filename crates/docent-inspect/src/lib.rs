@@ -1,7 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod inspect;
+mod live;
+mod nodes;
+mod recognise;
 mod report;
 
+pub use inspect::{Inspector, InspectorBuilder, Limits, Survey};
+pub use live::{Live, Reports};
 pub use report::{
     Barrier, Claim, ConfigReport, Contender, Counter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
     Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat, Partition,

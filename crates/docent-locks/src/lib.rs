@@ -3,6 +3,8 @@
 mod acquire;
 mod barrier;
 mod error;
+#[doc(hidden)]
+pub mod internals;
 mod multi_lock;
 mod mutex;
 mod not_acquired;

@@ -2,6 +2,8 @@
 
 mod consumer;
 mod error;
+#[doc(hidden)]
+pub mod internals;
 mod layout;
 mod queue;
 mod simple;

@@ -7,7 +7,7 @@ use futures_util::future::try_join_all;
 use std::time::{Duration, SystemTime};
 
 /// The node below a value's own that has the earlier values.
-pub(crate) const FOLDER: &str = "_history";
+pub const FOLDER: &str = "_history";
 
 /// Values too many that are deleted by one publish; where there are more the next one goes on.
 const MOST_AT_ONCE: usize = 256;
@@ -213,7 +213,8 @@ fn name(revision: &Revision) -> String {
     format!("{mzxid:016x}-{czxid:016x}-{version}-{modified}")
 }
 
-fn parse(name: &str) -> Option<Revision> {
+/// The revision of the earlier value whose node has this name; `None` for names of others.
+pub fn parse(name: &str) -> Option<Revision> {
     let mut parts = name.splitn(4, '-');
     let mut zxid = || {
         let part = parts.next().filter(|part| part.len() == 16)?;

@@ -6,5 +6,6 @@ mod history;
 mod obstacles;
 
 pub use entry::HistoryEntry;
-pub(crate) use history::{FOLDER, History, Listed, Plan};
+pub use history::{FOLDER, parse};
+pub(crate) use history::{History, Listed, Plan};
 pub(crate) use obstacles::Obstacles;

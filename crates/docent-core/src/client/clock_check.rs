@@ -50,6 +50,17 @@ impl Drop for Probe<'_> {
     }
 }
 
+/// Time of the leader's clock, by a node of the client's own that is deleted again.
+///
+/// # Errors
+/// `NoAuth`, `Timeout`, `Closed`.
+///
+/// # Cancel safety
+/// This function is cancel safe: no node is left behind.
+pub async fn server_time(client: &Client) -> Result<SystemTime, Error> {
+    Ok(sample(client).await?.servers)
+}
+
 /// Compares the clocks for `period`.
 pub(super) async fn check_clock(client: &Client, period: Duration) -> Result<ClockCheck, Error> {
     let begin = sample(client).await?;

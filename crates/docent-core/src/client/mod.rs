@@ -32,7 +32,7 @@ mod view_lag;
 pub use builder::ClientBuilder;
 pub use children_of_all::children_of_all;
 pub use client::Client;
-pub use clock_check::ClockCheck;
+pub use clock_check::{ClockCheck, server_time};
 pub use delete_all_error::DeleteAllError;
 pub use handle_debug::debug_handle;
 pub use health::Health;

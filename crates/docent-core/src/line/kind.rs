@@ -26,14 +26,38 @@ fn named(marker: &str) -> &str {
     MARKERS.iter().find(|(known, _)| *known == marker).map_or(marker, |(_, kind)| kind)
 }
 
-/// The kind and number of a known contender: `<marker><number>`, with an id before it as Curator,
-/// go-zookeeper or kazoo write it. Other names that end alike are nobody's (`release-0000000001`).
+/// Name of a contender of a known kind: `<marker><number>`, with an id before it as Curator, go-zookeeper or
+/// kazoo write it. Other names that end alike are nobody's (`release-0000000001`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContenderName<'a> {
+    /// Text before the marker: nothing, `_c_<uuid>-`, `_c_<32 digits>-` or `<32 digits>`.
+    pub id: &'a str,
+    /// Text before the number, such as `lock-`, `latch-`, `lease-`, `__WRIT__` or `__rlock__`.
+    pub marker: &'static str,
+    /// Number that the servers appended.
+    pub number: i32,
+}
+
+impl<'a> ContenderName<'a> {
+    /// Reads the name of a node; `None` for names of others.
+    pub fn parse(name: &'a str) -> Option<Self> {
+        MARKERS.iter().find_map(|(marker, _)| {
+            let number = sequence(name, marker)?;
+            let (id, _) = name.rsplit_once(marker)?;
+            is_id(id).then_some(Self { id, marker, number })
+        })
+    }
+
+    /// True when order by number cannot be relied on: the servers' counter is near its end, or beyond.
+    pub fn is_unordered(&self) -> bool {
+        is_in_danger_zone(self.number)
+    }
+}
+
+/// The kind and number of a known contender.
 fn known(name: &str) -> Option<(&'static str, i32)> {
-    MARKERS.iter().find_map(|(marker, kind)| {
-        let number = sequence(name, marker)?;
-        let (id, _) = name.rsplit_once(marker)?;
-        is_id(id).then_some((*kind, number))
-    })
+    ContenderName::parse(name).map(|contender| (named(contender.marker), contender.number))
 }
 
 /// True for what stands before the marker: nothing, `_c_<uuid>-`, `_c_<32 digits>-` or `<32 digits>`.

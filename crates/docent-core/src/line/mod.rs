@@ -23,7 +23,7 @@ mod watches;
 
 pub use ahead::Ahead;
 pub use batch::TicketBatch;
-pub use kind::refuse_contenders;
+pub use kind::{ContenderName, refuse_contenders};
 pub use line::{Line, LineKey};
 pub use participant::Participant;
 pub use ticket::{Ticket, WaitError};

@@ -9,6 +9,6 @@ mod node;
 
 pub use cas_loop::CasLoop;
 pub use create_or_set::CreatedOrSet;
-pub use curator::decode_count;
+pub use curator::{decode_count, is_revocation};
 use node::Ended;
 pub use node::VersionedNode;

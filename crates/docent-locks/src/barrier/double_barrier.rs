@@ -11,7 +11,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Name of the node that lets members in.
-const READY: &str = "ready";
+pub const READY: &str = "ready";
 
 /// Lets members in once so many have come, and out once all have left.
 ///

@@ -8,6 +8,6 @@ mod error;
 mod ready;
 
 pub use barrier::Barrier;
-pub use double_barrier::DoubleBarrier;
+pub use double_barrier::{DoubleBarrier, READY};
 pub use entered::Entered;
 pub use error::BarrierError;

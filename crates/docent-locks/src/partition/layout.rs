@@ -9,7 +9,7 @@ pub(super) fn member_name(identity: &str) -> String {
 }
 
 /// The identity in the name of a member's node; `None` for names of others.
-fn identity(name: &str) -> Option<&str> {
+pub fn identity(name: &str) -> Option<&str> {
     let (id, identity) = name.split_once('-')?;
     (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(identity)
 }

@@ -6,5 +6,6 @@ mod partitioner;
 mod share;
 
 pub use builder::PartitionerBuilder;
+pub use layout::identity;
 pub use partitioner::Partitioner;
 pub use share::{Share, ShareEnd};

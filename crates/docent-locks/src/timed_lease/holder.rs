@@ -9,10 +9,11 @@ const DAY: u64 = 24 * 60 * 60;
 
 /// Content of a lease's node.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Holder {
-    pub(super) identity: String,
+pub struct Holder {
+    /// Name that it gave itself.
+    pub identity: String,
     /// Time at which it ends, in whole seconds.
-    pub(super) end: SystemTime,
+    pub end: SystemTime,
 }
 
 impl Holder {
@@ -22,7 +23,7 @@ impl Holder {
     }
 
     /// `None` for data of another version or of somebody else: nothing is known of the holder then.
-    pub(super) fn decode(data: &[u8]) -> Option<Self> {
+    pub fn decode(data: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(data).ok()?;
         (value.get("version")?.as_u64()? == VERSION).then_some(())?;
         let identity = value.get("holder")?.as_str()?.to_owned();

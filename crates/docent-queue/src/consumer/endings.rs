@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Text before the number in a dead letter's name.
-pub(crate) const LETTER: &str = "letter-";
+pub const LETTER: &str = "letter-";
 
 /// Ends the claim of an item that nobody got.
 pub(super) async fn end(store: Arc<Store>, Leftover { item, reason, done }: Leftover) {

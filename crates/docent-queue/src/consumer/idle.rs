@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 /// Text before the number in the name of a place.
-pub(crate) const IDLE: &str = "idle-";
+pub const IDLE: &str = "idle-";
 /// How many of the line watch for items: the first may be dead, and its place stands until its session has
 /// ended.
 const WATCHING: usize = 2;

@@ -10,6 +10,7 @@ mod request;
 mod wakeups;
 
 pub(crate) use claimer::{is_passing, leave, look_ahead, start};
-pub(crate) use endings::{LETTER, bury};
-pub(crate) use idle::IDLE;
+pub use endings::LETTER;
+pub(crate) use endings::bury;
+pub use idle::IDLE;
 pub(crate) use request::{LATE, Request};

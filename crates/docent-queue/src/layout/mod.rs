@@ -9,7 +9,8 @@ mod turns;
 
 pub use letter::DeadReason;
 pub(crate) use letter::Head;
-pub(crate) use name::{ItemName, in_order, is_in_danger_zone, number, number_behind};
+pub use name::{ItemName, number};
+pub(crate) use name::{in_order, is_in_danger_zone, number_behind};
 pub(crate) use paths::Paths;
 pub use queue_layout::QueueLayout;
-pub(crate) use turns::Turns;
+pub use turns::Turns;

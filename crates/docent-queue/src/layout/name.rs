@@ -10,13 +10,15 @@ const TIME_DIGITS: usize = 16;
 
 /// Name of an item, with its place in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ItemName {
-    pub(crate) text: String,
+pub struct ItemName {
+    /// The whole name.
+    pub text: String,
     /// Lower ones come first. 0 where the name says nothing.
-    pub(crate) priority: i32,
+    pub priority: i32,
     /// Time from which on it may be handed out, in milliseconds since the Unix epoch. `None` for at once.
-    pub(crate) due: Option<u64>,
-    pub(crate) number: i32,
+    pub due: Option<u64>,
+    /// Number that the servers appended.
+    pub number: i32,
 }
 
 impl AsRef<str> for ItemName {
@@ -27,7 +29,7 @@ impl AsRef<str> for ItemName {
 
 impl ItemName {
     /// The name of an item; `None` for names of others.
-    pub(crate) fn parse(text: String, prefix: &str) -> Option<Self> {
+    pub fn parse(text: String, prefix: &str) -> Option<Self> {
         let mut rest = text.strip_prefix(prefix)?;
         let (mut priority, mut due) = (0, None);
         if let Some((digits, behind)) = field(rest, 'p', PRIORITY_DIGITS) {
@@ -70,7 +72,7 @@ fn field(text: &str, mark: char, count: usize) -> Option<(&str, &str)> {
 }
 
 /// The number of a node, ten digits right after `prefix`; `None` for names of others.
-pub(crate) fn number(name: &str, prefix: &str) -> Option<i32> {
+pub fn number(name: &str, prefix: &str) -> Option<i32> {
     digits(name.strip_prefix(prefix)?)
 }
 

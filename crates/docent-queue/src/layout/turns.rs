@@ -3,10 +3,11 @@ use std::collections::BTreeMap;
 
 /// The items that may be handed out now, first in first, and when the next one may be.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
-    pub(crate) ready: Vec<ItemName>,
+pub struct Turns {
+    /// Items in their order.
+    pub ready: Vec<ItemName>,
     /// In milliseconds since the Unix epoch.
-    pub(crate) next: Option<u64>,
+    pub next: Option<u64>,
 }
 
 impl Turns {
@@ -14,7 +15,7 @@ impl Turns {
     ///
     /// Lower priorities come first. Within one, items that waited for their time are in the order of their
     /// times; the first of those goes before all items without a time that were put after it.
-    pub(crate) fn at(now: u64, items: impl IntoIterator<Item = ItemName>) -> Self {
+    pub fn at(now: u64, items: impl IntoIterator<Item = ItemName>) -> Self {
         let mut next: Option<u64> = None;
         let mut classes: BTreeMap<i32, (Vec<ItemName>, Vec<ItemName>)> = BTreeMap::new();
         for item in items {

@@ -5,4 +5,4 @@ mod simple_queue;
 mod take;
 
 use known::Known;
-pub use simple_queue::SimpleQueue;
+pub use simple_queue::{PREFIX, SimpleQueue};

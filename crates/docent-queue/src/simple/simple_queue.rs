@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Text before an item's number.
-const PREFIX: &str = "qn-";
+pub const PREFIX: &str = "qn-";
 /// Bytes of a request besides an item's bytes and its path.
 const FIELDS: usize = 1024;
 

@@ -1,0 +1,15 @@
+//! The inspector: reads within limits, reports about paths, and walks.
+
+mod builder;
+mod clock;
+mod inspector;
+mod limits;
+mod reader;
+mod survey;
+mod walk;
+
+pub use builder::InspectorBuilder;
+pub(crate) use inspector::Inspected;
+pub use inspector::Inspector;
+pub use limits::Limits;
+pub use survey::Survey;

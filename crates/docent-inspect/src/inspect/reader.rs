@@ -1,0 +1,87 @@
+use super::Limits;
+use crate::nodes::{Data, Folder, Known, Nodes, Read};
+use docent_core::{Client, Error, ErrorKind};
+use futures_util::stream::{self, StreamExt};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Answer to a read.
+enum Answer {
+    Data(String, Known<Data>),
+    Folder(String, Known<Folder>),
+}
+
+/// Makes the `missing` reads as far as the limits allow, and notes the answers in `nodes`.
+///
+/// # Errors
+/// Those that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
+pub(super) async fn read(
+    client: &Client,
+    limits: &Limits,
+    nodes: &mut Nodes,
+    missing: Vec<Read>,
+) -> Result<(), Error> {
+    let (within, beyond) = split(limits, nodes, missing);
+    beyond.into_iter().for_each(|read| nodes.leave_out(read));
+    let bytes = AtomicUsize::new(nodes.bytes());
+    let reads = stream::iter(within).map(|read| one(client, read, &bytes, limits.data_bytes));
+    let mut answers = reads.buffer_unordered(limits.in_flight.max(1));
+    while let Some(answer) = answers.next().await {
+        match answer? {
+            Answer::Data(path, known) => nodes.add_data(path, known),
+            Answer::Folder(path, known) => nodes.add_folder(path, known),
+        }
+    }
+    Ok(())
+}
+
+/// The reads that the limit of nodes allows, and the others.
+fn split(limits: &Limits, nodes: &Nodes, missing: Vec<Read>) -> (Vec<Read>, Vec<Read>) {
+    let room = limits.nodes.max(1).saturating_sub(nodes.len());
+    let mut new = HashSet::new();
+    missing.into_iter().partition(|read| {
+        let path = read.path();
+        if nodes.has(path) || new.contains(path) {
+            return true;
+        }
+        new.len() < room && new.insert(path.to_owned())
+    })
+}
+
+async fn one(client: &Client, read: Read, bytes: &AtomicUsize, most: usize) -> Result<Answer, Error> {
+    match read {
+        Read::Children(path) => {
+            let listed = client.children(&path).await.map(|it| Folder::new(it.names, it.stat));
+            Ok(Answer::Folder(path, known(listed)?))
+        }
+        Read::Data(path) if bytes.load(Ordering::Relaxed) >= most => {
+            let known = match known(client.exists(&path).await)? {
+                Known::Present(Some(stat)) => Known::Present(Data { bytes: None, stat }),
+                Known::Refused => Known::Refused,
+                Known::Present(None) | Known::Absent | Known::LeftOut => Known::Absent,
+            };
+            Ok(Answer::Data(path, known))
+        }
+        Read::Data(path) => {
+            let node = client.get(&path).await.map(|it| Data { bytes: Some(it.data), stat: it.stat });
+            if let Ok(Data { bytes: Some(data), .. }) = &node {
+                bytes.fetch_add(data.len(), Ordering::Relaxed);
+            }
+            Ok(Answer::Data(path, known(node)?))
+        }
+    }
+}
+
+/// A refusal or absence of one node harms nothing else.
+fn known<T>(answer: Result<T, Error>) -> Result<Known<T>, Error> {
+    match answer {
+        Ok(value) => Ok(Known::Present(value)),
+        Err(error) => match error.kind() {
+            ErrorKind::NoNode => Ok(Known::Absent),
+            ErrorKind::NoAuth => Ok(Known::Refused),
+            // The reply is larger than this client accepts.
+            ErrorKind::TooLarge => Ok(Known::LeftOut),
+            _ => Err(error),
+        },
+    }
+}

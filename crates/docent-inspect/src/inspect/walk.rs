@@ -1,0 +1,82 @@
+use super::inspector::{look, server_time};
+use super::reader::read;
+use super::{Inspector, Survey};
+use crate::nodes::{Known, Nodes, join};
+use crate::report::{LeftOut, Recipe, Report};
+use docent_config::internals::HISTORY;
+use docent_core::Error;
+use std::time::SystemTime;
+
+/// Folders at the root that hold no recipes: ZooKeeper's own, and Docent's.
+const SYSTEM: [&str; 2] = ["/zookeeper", "/_docent"];
+
+/// Walks level by level from `root`.
+pub(super) async fn walk(inspector: &Inspector, root: &str) -> Result<Survey, Error> {
+    let now = inspector.now().await;
+    let mut nodes = Nodes::default();
+    let (mut found, mut deep) = (Vec::new(), 0);
+    let mut level = vec![root.to_owned()];
+    for depth in 0.. {
+        let reports = level_reports(inspector, &mut nodes, level, now).await?;
+        let below = |report: &Report| below(&nodes, report);
+        if depth == inspector.limits().depth {
+            deep = reports.iter().filter(|report| !below(report).is_empty()).count();
+            level = Vec::new();
+        } else {
+            level = reports.iter().flat_map(below).collect();
+        }
+        found.extend(reports.into_iter().filter(is_recipe));
+        if level.is_empty() {
+            break;
+        }
+    }
+    Ok(Survey {
+        root: root.to_owned(),
+        found,
+        nodes: nodes.len(),
+        refused: nodes.refused(),
+        left_out: LeftOut { deep, ..nodes.left_out() },
+        as_of_zxid: nodes.newest_zxid(),
+        clock: server_time(&nodes, now),
+    })
+}
+
+/// Reports about the paths of one level, in their order.
+async fn level_reports(
+    inspector: &Inspector,
+    nodes: &mut Nodes,
+    paths: Vec<String>,
+    now: Option<SystemTime>,
+) -> Result<Vec<Report>, Error> {
+    let mut reports: Vec<Option<Report>> = paths.iter().map(|_| None).collect();
+    let mut open: Vec<usize> = (0..paths.len()).collect();
+    while !open.is_empty() {
+        let mut missing = Vec::new();
+        open.retain(|index| match look(nodes, &paths[*index], now) {
+            Ok(inspected) => {
+                reports[*index] = Some(inspected.report);
+                false
+            }
+            Err(reads) => {
+                missing.extend(reads);
+                true
+            }
+        });
+        read(&inspector.client, &inspector.limits, nodes, missing).await?;
+    }
+    Ok(reports.into_iter().flatten().collect())
+}
+
+fn is_recipe(report: &Report) -> bool {
+    !matches!(report.recipe, Recipe::Plain(_) | Recipe::Absent | Recipe::Unreadable)
+}
+
+/// Paths below a report's that may be recipes of their own.
+fn below(nodes: &Nodes, report: &Report) -> Vec<String> {
+    if !matches!(report.recipe, Recipe::Plain(_) | Recipe::Registry(_) | Recipe::Config(_)) {
+        return Vec::new();
+    }
+    let Some(Known::Present(folder)) = nodes.folder(&report.path) else { return Vec::new() };
+    let names = folder.names.iter().filter(|name| *name != HISTORY);
+    names.map(|name| join(&report.path, name)).filter(|path| !SYSTEM.contains(&path.as_str())).collect()
+}

@@ -1,0 +1,38 @@
+use bytes::Bytes;
+use docent_core::Stat;
+
+/// Result of a read.
+#[derive(Debug, Clone)]
+pub(crate) enum Known<T> {
+    Present(T),
+    /// There is no node.
+    Absent,
+    /// Permission is missing.
+    Refused,
+    /// It was not read because of a limit.
+    LeftOut,
+}
+
+/// Data of a node.
+#[derive(Debug, Clone)]
+pub(crate) struct Data {
+    /// `None` when only the stat was read because of a limit.
+    pub(crate) bytes: Option<Bytes>,
+    pub(crate) stat: Stat,
+}
+
+/// Children of a node.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder {
+    /// Their names, in their order.
+    pub(crate) names: Vec<String>,
+    /// Stat of the node itself.
+    pub(crate) stat: Stat,
+}
+
+impl Folder {
+    pub(crate) fn new(mut names: Vec<String>, stat: Stat) -> Self {
+        names.sort_unstable();
+        Self { names, stat }
+    }
+}

@@ -1,0 +1,117 @@
+use super::{Data, Folder, Known, Read};
+use crate::report::{LeftOut, Refusal};
+use docent_core::Stat;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::SystemTime;
+
+/// Nodes that were read so far, by path.
+#[derive(Debug, Default)]
+pub(crate) struct Nodes {
+    data: HashMap<String, Known<Data>>,
+    folders: HashMap<String, Known<Folder>>,
+    /// Paths that were read or tried.
+    paths: HashSet<String>,
+    /// Bytes of data that were read.
+    bytes: usize,
+    newest: Option<SystemTime>,
+    newest_zxid: i64,
+    left_out: HashSet<String>,
+}
+
+impl Nodes {
+    pub(crate) fn add_data(&mut self, path: String, known: Known<Data>) {
+        if let Known::Present(data) = &known {
+            self.bytes += data.bytes.as_ref().map_or(0, bytes::Bytes::len);
+            self.note(&data.stat);
+        }
+        self.paths.insert(path.clone());
+        self.data.insert(path, known);
+    }
+
+    pub(crate) fn add_folder(&mut self, path: String, known: Known<Folder>) {
+        if let Known::Present(folder) = &known {
+            self.note(&folder.stat);
+        }
+        self.paths.insert(path.clone());
+        self.folders.insert(path, known);
+    }
+
+    /// Notes that a read is not made because of a limit.
+    pub(crate) fn leave_out(&mut self, read: Read) {
+        self.left_out.insert(read.path().to_owned());
+        match read {
+            Read::Data(path) => drop(self.data.insert(path, Known::LeftOut)),
+            Read::Children(path) => drop(self.folders.insert(path, Known::LeftOut)),
+        }
+    }
+
+    /// Counts of the nodes that were not read, or not wholly, because of limits.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        let no_bytes = |known: &&Known<Data>| matches!(known, Known::Present(Data { bytes: None, .. }));
+        let data = self.data.values().filter(no_bytes).count();
+        LeftOut { nodes: self.left_out.len(), deep: 0, data }
+    }
+
+    /// Nodes that may not be read, in the order of their paths.
+    pub(crate) fn refused(&self) -> Vec<Refusal> {
+        let data = self.data.iter().filter(|(_, known)| matches!(known, Known::Refused));
+        let folders = self.folders.iter().filter(|(_, known)| matches!(known, Known::Refused));
+        let paths: BTreeSet<_> = data.map(|(path, _)| path).chain(folders.map(|(path, _)| path)).collect();
+        paths.into_iter().map(|path| Refusal { path: path.clone() }).collect()
+    }
+
+    /// The newest transaction in any stat; 0 when there is none.
+    pub(crate) fn newest_zxid(&self) -> i64 {
+        self.newest_zxid
+    }
+
+    pub(crate) fn data(&self, path: &str) -> Option<&Known<Data>> {
+        self.data.get(path)
+    }
+
+    pub(crate) fn folder(&self, path: &str) -> Option<&Known<Folder>> {
+        self.folders.get(path)
+    }
+
+    pub(crate) fn knows(&self, read: &Read) -> bool {
+        match read {
+            Read::Data(path) => self.data.contains_key(path),
+            Read::Children(path) => self.folders.contains_key(path),
+        }
+    }
+
+    /// True for a path that was read or tried.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    /// Number of paths that were read or tried.
+    pub(crate) fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// Bytes of data that were read.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The newest time in any stat.
+    pub(crate) fn newest(&self) -> Option<SystemTime> {
+        self.newest
+    }
+
+    /// The stat of a node, if it was read in any way.
+    pub(crate) fn stat(&self, path: &str) -> Option<&Stat> {
+        match (self.folders.get(path), self.data.get(path)) {
+            (Some(Known::Present(folder)), _) => Some(&folder.stat),
+            (_, Some(Known::Present(data))) => Some(&data.stat),
+            _ => None,
+        }
+    }
+
+    /// Takes note of the times and transactions of a node.
+    fn note(&mut self, stat: &Stat) {
+        self.newest_zxid = self.newest_zxid.max(stat.czxid).max(stat.mzxid).max(stat.pzxid);
+        self.newest = self.newest.max(Some(stat.created)).max(Some(stat.modified));
+    }
+}

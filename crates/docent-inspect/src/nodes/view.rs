@@ -1,0 +1,124 @@
+use super::{Data, Folder, Known, Nodes, Read};
+use crate::report::{LeftOut, Refusal, Since};
+use docent_core::Stat;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+use std::time::SystemTime;
+
+/// Look at `Nodes` that notes each read that it would have needed: recognition is repeated with those until
+/// nothing is missing, and does no I/O itself.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    nodes: &'a Nodes,
+    /// Time of the servers' clock that ages are counted to.
+    now: SystemTime,
+    touched: RefCell<Touched>,
+}
+
+/// Reads that were looked for, each once, in their order.
+#[derive(Debug, Default)]
+struct Touched {
+    order: Vec<Read>,
+    seen: HashSet<Read>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(nodes: &'a Nodes, now: SystemTime) -> Self {
+        Self { nodes, now, touched: RefCell::default() }
+    }
+
+    /// Data of a node; `None` while it is not known, and where there is none.
+    pub(crate) fn data(&self, path: &str) -> Option<&'a Data> {
+        self.touch(Read::Data(path.to_owned()));
+        match self.nodes.data(path) {
+            Some(Known::Present(data)) => Some(data),
+            _ => None,
+        }
+    }
+
+    /// Children of a node; `None` as above.
+    pub(crate) fn folder(&self, path: &str) -> Option<&'a Folder> {
+        match self.known_folder(path) {
+            Some(Known::Present(folder)) => Some(folder),
+            _ => None,
+        }
+    }
+
+    /// Result of listing a node; `None` while it was not tried.
+    pub(crate) fn known_folder(&self, path: &str) -> Option<&'a Known<Folder>> {
+        self.touch(Read::Children(path.to_owned()));
+        self.nodes.folder(path)
+    }
+
+    /// A time with its age.
+    pub(crate) fn since(&self, at: SystemTime) -> Since {
+        Since { at, age: self.now.duration_since(at).unwrap_or_default() }
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        self.now
+    }
+
+    /// Reads that were looked for and are not known yet.
+    pub(crate) fn missing(&self) -> Vec<Read> {
+        let touched = self.touched.borrow();
+        touched.order.iter().filter(|read| !self.nodes.knows(read)).cloned().collect()
+    }
+
+    /// Nodes that were looked at and may not be read.
+    pub(crate) fn refused(&self) -> Vec<Refusal> {
+        let touched = self.touched.borrow();
+        let is_refused = |read: &&Read| match read {
+            Read::Data(path) => matches!(self.nodes.data(path), Some(Known::Refused)),
+            Read::Children(path) => matches!(self.nodes.folder(path), Some(Known::Refused)),
+        };
+        let paths: BTreeSet<_> = touched.order.iter().filter(is_refused).map(Read::path).collect();
+        paths.into_iter().map(|path| Refusal { path: path.to_owned() }).collect()
+    }
+
+    /// Counts of nodes that were looked for and left out.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        let touched = self.touched.borrow();
+        let mut paths = BTreeSet::new();
+        let mut left_out = LeftOut::default();
+        for read in &touched.order {
+            match read {
+                Read::Data(path) => match self.nodes.data(path) {
+                    Some(Known::Present(data)) if data.bytes.is_none() => left_out.data += 1,
+                    Some(Known::LeftOut) => drop(paths.insert(path)),
+                    _ => {}
+                },
+                Read::Children(path) => {
+                    if let Some(Known::LeftOut) = self.nodes.folder(path) {
+                        paths.insert(path);
+                    }
+                }
+            }
+        }
+        left_out.nodes = paths.len();
+        left_out
+    }
+
+    /// The newest transaction in any node that was looked at; 0 when there is none.
+    pub(crate) fn newest_zxid(&self) -> i64 {
+        let touched = self.touched.borrow();
+        let stats = touched.order.iter().filter_map(|read| self.nodes.stat(read.path()));
+        stats.map(newest).max().unwrap_or_default()
+    }
+
+    /// Reads that were looked for, in their order.
+    pub(crate) fn touched(&self) -> Vec<Read> {
+        self.touched.borrow().order.clone()
+    }
+
+    fn touch(&self, read: Read) {
+        let mut touched = self.touched.borrow_mut();
+        if touched.seen.insert(read.clone()) {
+            touched.order.push(read);
+        }
+    }
+}
+
+fn newest(stat: &Stat) -> i64 {
+    stat.czxid.max(stat.mzxid).max(stat.pzxid)
+}

@@ -1,0 +1,115 @@
+use crate::nodes::{Data, Place};
+use crate::report::{Contender, NodeText, Writer};
+use docent_core::recipe::ContenderName;
+use docent_core::recipe::curator::is_revocation;
+use docent_core::{ClientIdentity, Fence, Role};
+
+/// Markers in the names of contenders, each with its role.
+pub(super) type Markers = [(&'static str, Role)];
+
+/// Length of the text that the Go client has before a marker: `_c_`, 32 digits without hyphens, and `-`.
+const GO_ID: usize = 36;
+
+/// One in a line, by its name.
+struct Ticket<'a> {
+    name: &'a str,
+    parsed: ContenderName<'a>,
+    role: Role,
+    /// True for kazoo's, which stand in a line of their own.
+    is_kazoo: bool,
+    data: Option<&'a Data>,
+}
+
+/// Contenders below a node that have one of the `markers`, in the order of their places.
+///
+/// Of two libraries' contenders at one path each counts in the line of its own: so both may hold, as they do
+/// by default.
+pub(super) fn contenders(place: &Place<'_>, markers: &Markers) -> Vec<Contender> {
+    let mut tickets: Vec<_> = place.names.iter().filter_map(|name| ticket(name, markers)).collect();
+    // They are read in this order, so that with a limit the last ones are left out.
+    tickets.sort_unstable_by_key(|ticket| (ticket.parsed.number, ticket.role));
+    for ticket in &mut tickets {
+        ticket.data = place.data(ticket.name);
+    }
+    if tickets.iter().any(|ticket| ticket.parsed.is_unordered()) {
+        tickets.sort_by_key(created);
+    }
+    let ahead = |index: usize| blocker(&tickets, index);
+    tickets.iter().enumerate().map(|(index, ticket)| contender(place, ticket, ahead(index))).collect()
+}
+
+/// Transaction that made a ticket: it tells the order where numbers do not.
+fn created(ticket: &Ticket<'_>) -> i64 {
+    ticket.data.map_or(i64::MAX, |data| data.stat.czxid)
+}
+
+fn ticket<'a>(name: &'a str, markers: &Markers) -> Option<Ticket<'a>> {
+    let parsed = ContenderName::parse(name)?;
+    let (_, role) = *markers.iter().find(|(marker, _)| *marker == parsed.marker)?;
+    Some(Ticket { name, parsed, role, is_kazoo: is_kazoo(parsed.marker), data: None })
+}
+
+fn is_kazoo(marker: &str) -> bool {
+    matches!(marker, "__lock__" | "__rlock__")
+}
+
+/// Name of the nearest one ahead that has to go first: anybody for a writer, a writer for a reader.
+fn blocker(tickets: &[Ticket<'_>], index: usize) -> Option<String> {
+    let own = &tickets[index];
+    let blocks = |other: &&Ticket<'_>| {
+        other.is_kazoo == own.is_kazoo && (own.role == Role::Exclusive || other.role == Role::Exclusive)
+    };
+    tickets[..index].iter().rev().find(blocks).map(|other| other.name.to_owned())
+}
+
+fn contender(place: &Place<'_>, ticket: &Ticket<'_>, waits_for: Option<String>) -> Contender {
+    let holds = waits_for.is_none();
+    let writer = writer(&ticket.parsed, ticket.data);
+    let number = Some(ticket.parsed.number);
+    let contender = Contender { waits_for, writer, ..holder(place, ticket.name, ticket.data) };
+    let held = contender.held.filter(|_| holds && writer == Writer::Docent);
+    Contender { number, role: ticket.role, holds, held, ..contender }
+}
+
+/// A holder without a number, by its node.
+pub(super) fn holder(place: &Place<'_>, name: &str, data: Option<&Data>) -> Contender {
+    let bytes = data.and_then(|data| data.bytes.as_ref());
+    let is_revoked = bytes.is_some_and(|bytes| is_revocation(bytes));
+    let identity = bytes.filter(|bytes| !bytes.is_empty() && !is_revoked).cloned().map(NodeText::new);
+    let stat = data.map(|data| &data.stat);
+    let changed = stat.filter(|stat| stat.modified > stat.created && !is_revoked);
+    Contender {
+        name: name.to_owned(),
+        number: None,
+        role: Role::Shared,
+        holds: true,
+        waits_for: None,
+        since: stat.map(|stat| place.view.since(stat.created)),
+        held: changed.map(|stat| place.view.since(stat.modified)),
+        fence: stat.and_then(|stat| Fence::try_from(stat.czxid).ok()),
+        session: stat.and_then(|stat| stat.owner),
+        client: identity.as_ref().and_then(client),
+        identity,
+        is_revoked,
+        writer: Writer::Kazoo,
+    }
+}
+
+/// Host, process and label, where they can be read.
+pub(super) fn client(identity: &NodeText) -> Option<ClientIdentity> {
+    ClientIdentity::parse(identity.as_str()?)
+}
+
+fn writer(name: &ContenderName<'_>, data: Option<&Data>) -> Writer {
+    if is_kazoo(name.marker) {
+        return Writer::Kazoo;
+    }
+    let bytes = data.and_then(|data| data.bytes.clone());
+    if bytes.is_some_and(|bytes| client(&NodeText::new(bytes)).is_some()) {
+        Writer::Docent
+    } else if name.id.len() == GO_ID && !name.id[..GO_ID - 1].contains('-') {
+        Writer::GoZookeeper
+    } else {
+        Writer::Curator
+    }
+}

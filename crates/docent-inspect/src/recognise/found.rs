@@ -1,0 +1,37 @@
+use crate::report::{Contender, Kind, Member, Recipe, Writer};
+use std::collections::BTreeSet;
+
+/// Recipe that was recognised.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) recipe: Recipe,
+    /// Other kinds with the same layout.
+    pub(crate) may_be: Vec<Kind>,
+    pub(crate) writers: BTreeSet<Writer>,
+}
+
+impl Found {
+    pub(super) fn new(recipe: Recipe) -> Self {
+        Self { recipe, may_be: Vec::new(), writers: BTreeSet::new() }
+    }
+
+    pub(super) fn may_be(mut self, kinds: impl IntoIterator<Item = Kind>) -> Self {
+        self.may_be.extend(kinds);
+        self
+    }
+
+    pub(super) fn by(mut self, writers: impl IntoIterator<Item = Writer>) -> Self {
+        self.writers.extend(writers);
+        self
+    }
+}
+
+/// Libraries that wrote the contenders.
+pub(super) fn writers(contenders: &[Contender]) -> BTreeSet<Writer> {
+    contenders.iter().map(|contender| contender.writer).collect()
+}
+
+/// Libraries that wrote the members.
+pub(super) fn member_writers(members: &[Member]) -> BTreeSet<Writer> {
+    members.iter().map(|member| member.writer).collect()
+}

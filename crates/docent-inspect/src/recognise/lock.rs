@@ -1,0 +1,43 @@
+use super::contenders::{Markers, contenders};
+use super::found::{Found, writers};
+use crate::nodes::Place;
+use crate::report::{Kind, Line, Recipe};
+use docent_core::Role;
+
+/// Contenders of a mutex: Docent's, Curator's and the Go client's, and kazoo's.
+pub(super) const MUTEX: &Markers = &[("lock-", Role::Exclusive), ("__lock__", Role::Exclusive)];
+
+/// Contenders of a lock of readers and a writer. kazoo's writer has the name of its mutex.
+const READ_WRITE: &Markers = &[
+    ("__WRIT__", Role::Exclusive),
+    ("__READ__", Role::Shared),
+    ("__lock__", Role::Exclusive),
+    ("__rlock__", Role::Shared),
+];
+
+/// A lock with readers, or with writers of the layout that has both.
+pub(super) fn read_write_lock(place: &Place<'_>) -> Option<Found> {
+    let marks = ["__WRIT__", "__READ__", "__rlock__"];
+    if !place.names.iter().any(|name| marks.iter().any(|mark| name.contains(mark))) {
+        return None;
+    }
+    let contenders = contenders(place, READ_WRITE);
+    if contenders.is_empty() {
+        return None;
+    }
+    let writers = writers(&contenders);
+    Some(Found::new(Recipe::ReadWriteLock(Line { contenders })).by(writers))
+}
+
+/// A mutex. An election by the same names was recognised before where its ids tell.
+pub(super) fn mutex(place: &Place<'_>) -> Option<Found> {
+    let contenders = contenders(place, MUTEX);
+    if contenders.is_empty() {
+        return None;
+    }
+    let kazoo_alone = contenders.iter().all(|contender| contender.name.contains("__lock__"));
+    let writers = writers(&contenders);
+    let found = Found::new(Recipe::Mutex(Line { contenders })).by(writers).may_be([Kind::Election]);
+    // kazoo's mutex may be a lock that has writers alone at the moment.
+    Some(if kazoo_alone { found.may_be([Kind::ReadWriteLock]) } else { found })
+}

@@ -1,0 +1,73 @@
+use super::found::{Found, member_writers};
+use super::semaphore::is_hex_id;
+use crate::nodes::Place;
+use crate::report::{Kind, Member, Membership, NodeText, Recipe, Writer};
+use docent_core::ClientIdentity;
+
+/// Text behind the id in the names of kazoo's party.
+const PARTY: &str = "__party__";
+
+/// Digits of a number that the servers append.
+const DIGITS: usize = 10;
+
+/// Members of a group: ephemeral nodes without a number. The sample tells for all of them.
+pub(super) fn membership(place: &Place<'_>) -> Option<Found> {
+    let is_party = |name: &str| is_kazoo_member(name);
+    let is_ephemeral =
+        |name: &str| !is_numbered(name) && place.data(name).is_some_and(|data| data.stat.owner.is_some());
+    // All are asked, so that they are read in one round.
+    let sample: Vec<_> = place.sample().map(|name| is_party(name) || is_ephemeral(name)).collect();
+    if !sample.into_iter().all(|is_member| is_member) {
+        return None;
+    }
+    let members: Vec<_> = place.names.iter().map(|name| member(place, name)).collect();
+    let is_uuid = |member: &Member| is_uuid(&member.name) || is_hex_id(&member.name);
+    let may_be = members.iter().all(is_uuid).then_some(Kind::DoubleBarrier);
+    let writers = member_writers(&members);
+    Some(Found::new(Recipe::Membership(Membership { members })).by(writers).may_be(may_be))
+}
+
+/// A member by its node.
+pub(super) fn member(place: &Place<'_>, name: &str) -> Member {
+    let data = place.data(name);
+    let bytes = data.and_then(|data| data.bytes.clone()).filter(|bytes| !bytes.is_empty());
+    let text = bytes.map(NodeText::new);
+    let is_docent = text.as_ref().and_then(NodeText::as_str).and_then(ClientIdentity::parse).is_some();
+    let stat = data.map(|data| &data.stat);
+    Member {
+        name: name.to_owned(),
+        id: id(name).to_owned(),
+        writer: match is_docent {
+            true => Writer::Docent,
+            false if is_kazoo_member(name) || is_hex_id(name) => Writer::Kazoo,
+            false => Writer::Curator,
+        },
+        data: text,
+        since: stat.map(|stat| place.view.since(stat.created)),
+        session: stat.and_then(|stat| stat.owner),
+    }
+}
+
+/// The id in the name of a member: behind the digits of kazoo's shallow party, else the name.
+fn id(name: &str) -> &str {
+    docent_locks::internals::member_identity(name).unwrap_or(name)
+}
+
+fn is_kazoo_member(name: &str) -> bool {
+    let is_party = name.strip_suffix(PARTY).is_some_and(is_hex_id);
+    is_party || docent_locks::internals::member_identity(name).is_some()
+}
+
+fn is_numbered(name: &str) -> bool {
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    digits >= DIGITS && !is_hex_id(name) && !is_uuid(name)
+}
+
+/// True for a UUID with its hyphens.
+pub(super) fn is_uuid(name: &str) -> bool {
+    let hyphens = [8, 13, 18, 23];
+    name.len() == 36
+        && name.bytes().enumerate().all(|(index, byte)| {
+            if hyphens.contains(&index) { byte == b'-' } else { byte.is_ascii_hexdigit() }
+        })
+}

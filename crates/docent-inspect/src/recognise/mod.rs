@@ -1,0 +1,20 @@
+//! Recognition of recipes by the names and the data of nodes: pure, on nodes that were read.
+
+mod barrier;
+mod config;
+mod contenders;
+mod election;
+mod found;
+mod items;
+mod lease;
+mod lock;
+mod members;
+mod partition;
+mod queue;
+#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod recognise;
+mod semaphore;
+mod service;
+mod value;
+
+pub(crate) use recognise::recognise;

@@ -1,0 +1,171 @@
+use super::contenders::holder;
+use super::found::Found;
+use super::items;
+use crate::nodes::Place;
+use crate::report::{Claim, Contender, NodeText, Queue, QueueItem, QueueLayout, Recipe, Since, Writer};
+use docent_core::Role;
+use docent_core::recipe::since_1970_ms;
+use docent_queue::internals::{IDLE, ItemName, LETTER, SIMPLE, Turns, number};
+use std::collections::HashSet;
+
+/// Folders of Docent's queue.
+const FOLDERS: [&str; 5] = ["items", "claims", "dead", "idle", "lock"];
+
+/// Text before what Docent's names of items say.
+const ITEM: &str = "item-";
+
+/// Claims and idle consumers that are read at most: they are as many as consumers.
+const READ: usize = 1_000;
+
+/// Docent's own queue.
+pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
+    if !place.has_only(&FOLDERS) {
+        return None;
+    }
+    let names = |folder: &str| match place.has(folder) {
+        true => place.folder(folder).map(|folder| folder.names.as_slice()).unwrap_or_default(),
+        false => &[],
+    };
+    let items: Vec<_> =
+        names("items").iter().filter_map(|name| ItemName::parse(name.clone(), ITEM)).collect();
+    let dead = names("dead").iter().filter(|name| number(name, LETTER).is_some()).count();
+    let mut idle: Vec<_> = names("idle").iter().filter_map(|name| idle_place(name)).collect();
+    let is_empty = items.is_empty() && dead == 0 && idle.is_empty();
+    if is_empty && !(place.has("items") && place.has("idle")) {
+        return None;
+    }
+    idle.sort_unstable();
+    let claimed: HashSet<_> = names("claims").iter().map(String::as_str).collect();
+    let turns = Turns::at(since_1970_ms(place.view.now()), items.iter().cloned());
+    let head = turns.ready.iter().find(|item| !claimed.contains(item.text.as_str()));
+    let queue = Queue {
+        layout: QueueLayout::Docent,
+        depth: items.len(),
+        delayed: items.len() - turns.ready.len(),
+        head: head.map(|head| item(&below(place, "items"), &head.text, Some(head.priority.into()))),
+        claimed: Some(claimed.len()),
+        claims: claims(&below(place, "claims"), names("claims")),
+        dead: Some(dead),
+        idle: Some(idle.len()),
+        consumers: consumers(place, &idle),
+    };
+    Some(Found::new(Recipe::Queue(queue)).by([Writer::Docent]))
+}
+
+/// Number and name of an idle consumer's node.
+fn idle_place(name: &str) -> Option<(i32, &str)> {
+    let (_, digits) = name.rsplit_once(IDLE)?;
+    Some((number(digits, "")?, name))
+}
+
+/// A folder of the queue, to read children of.
+struct Below<'a> {
+    place: Place<'a>,
+    folder: &'static str,
+}
+
+impl Below<'_> {
+    fn data(&self, name: &str) -> Option<&crate::nodes::Data> {
+        let folder =
+            if self.folder.is_empty() { self.place.path.to_owned() } else { self.place.child(self.folder) };
+        self.place.view.data(&crate::nodes::join(&folder, name))
+    }
+}
+
+fn below<'a>(place: &Place<'a>, folder: &'static str) -> Below<'a> {
+    Below { place: *place, folder }
+}
+
+fn item(below: &Below<'_>, name: &str, priority: Option<i64>) -> QueueItem {
+    let stat = below.data(name).map(|data| data.stat);
+    QueueItem {
+        name: name.to_owned(),
+        priority,
+        size: stat.map(|stat| stat.data_length),
+        since: stat.map(|stat| below.place.view.since(stat.created)),
+    }
+}
+
+fn claims(below: &Below<'_>, names: &[String]) -> Vec<Claim> {
+    let claim = |name: &String| {
+        let data = below.data(name);
+        let bytes = data.and_then(|data| data.bytes.clone()).filter(|bytes| !bytes.is_empty());
+        let since = |at| -> Since { below.place.view.since(at) };
+        Claim {
+            item: name.clone(),
+            since: data.map(|data| since(data.stat.created)),
+            session: data.and_then(|data| data.stat.owner),
+            identity: bytes.map(NodeText::new),
+        }
+    };
+    names.iter().take(READ).map(claim).collect()
+}
+
+fn consumers(place: &Place<'_>, idle: &[(i32, &str)]) -> Vec<Contender> {
+    let below = below(place, "idle");
+    let consumer = |(number, name): &(i32, &str)| Contender {
+        number: Some(*number),
+        role: Role::Exclusive,
+        holds: false,
+        held: None,
+        writer: Writer::Docent,
+        ..holder(place, name, below.data(name))
+    };
+    idle.iter().take(READ).map(consumer).collect()
+}
+
+/// kazoo's queue with claims.
+pub(super) fn kazoo_locking(place: &Place<'_>) -> Option<Found> {
+    if !place.has("entries") || !place.has_only(&["entries", "taken"]) {
+        return None;
+    }
+    let entries = place.folder("entries")?;
+    let mut items: Vec<_> =
+        entries.names.iter().filter_map(|name| Some((items::kazoo(name)?, name))).collect();
+    items.sort_unstable();
+    let taken = if place.has("taken") { place.folder("taken") } else { None };
+    let taken = taken.map(|folder| folder.names.as_slice()).unwrap_or_default();
+    let head = items.iter().find(|(_, name)| !taken.contains(name));
+    let queue = Queue {
+        head: head.map(|((priority, _), name)| item(&below(place, "entries"), name, Some(*priority))),
+        claimed: Some(taken.len()),
+        claims: claims(&below(place, "taken"), taken),
+        ..without_claims(QueueLayout::KazooLocking, items.len())
+    };
+    Some(Found::new(Recipe::Queue(queue)).by([Writer::Kazoo]))
+}
+
+/// Queues whose items are children of the node itself: Curator's, the simple one, and kazoo's.
+pub(super) fn flat(place: &Place<'_>) -> Option<Found> {
+    type Parse = fn(&str) -> Option<items::Place>;
+    let simple: Parse = |name| Some((0, number(name, SIMPLE)?.into()));
+    let layouts: [(QueueLayout, Parse, Writer); 3] = [
+        (QueueLayout::Curator, items::curator, Writer::Curator),
+        (QueueLayout::Simple, simple, Writer::Contrib),
+        (QueueLayout::Kazoo, items::kazoo, Writer::Kazoo),
+    ];
+    layouts.into_iter().find_map(|(layout, parse, writer)| {
+        let items = place.names.iter().filter_map(|name| Some((parse(name)?, name)));
+        let items: Vec<_> = items.collect();
+        let ((priority, _), head) = items.iter().min()?;
+        let priority =
+            (layout == QueueLayout::Kazoo || items::curator_priority(head).is_some()).then_some(*priority);
+        let head = Some(item(&below(place, ""), head, priority));
+        let queue = Queue { head, ..without_claims(layout, items.len()) };
+        Some(Found::new(Recipe::Queue(queue)).by([writer]))
+    })
+}
+
+fn without_claims(layout: QueueLayout, depth: usize) -> Queue {
+    Queue {
+        layout,
+        depth,
+        delayed: 0,
+        head: None,
+        claimed: None,
+        claims: Vec::new(),
+        dead: None,
+        idle: None,
+        consumers: Vec::new(),
+    }
+}

@@ -1,0 +1,59 @@
+use super::found::Found;
+use super::{barrier, config, election, lease, lock, members, partition, queue, semaphore, service, value};
+use crate::nodes::{Known, Place, View};
+use crate::report::{Plain, Recipe};
+use docent_core::Stat;
+
+/// Recognisers of nodes with children, those of the clearest marks first. The first that finds its recipe
+/// decides.
+const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 14] = [
+    lease::timed_lease,
+    config::config,
+    partition::partition,
+    semaphore::semaphore,
+    queue::docent,
+    queue::kazoo_locking,
+    service::dubbo,
+    lock::read_write_lock,
+    election::election,
+    lock::mutex,
+    queue::flat,
+    barrier::double_barrier,
+    service::curator,
+    members::membership,
+];
+
+/// Recognisers that need a look below the children, for folders that none of the others knows.
+const FOLDERS: [fn(&Place<'_>) -> Option<Found>; 1] = [service::registry];
+
+/// Finds the recipe that the node at `path` is. With reads [missing](View::missing) the result says nothing.
+pub(crate) fn recognise(view: &View<'_>, path: &str) -> Found {
+    match view.known_folder(path) {
+        Some(Known::Present(folder)) => at(&Place::new(view, path, folder)),
+        Some(Known::Absent) => Found::new(Recipe::Absent),
+        Some(Known::Refused | Known::LeftOut) | None => Found::new(Recipe::Unreadable),
+    }
+}
+
+fn at(place: &Place<'_>) -> Found {
+    if place.names.is_empty() {
+        return value::leaf(place);
+    }
+    let known = RECOGNISERS.iter().find_map(|recogniser| recogniser(place));
+    // A look below the children costs requests: only when the reads above are complete.
+    let known = known.or_else(|| {
+        if place.view.missing().is_empty() { FOLDERS.iter().find_map(|folder| folder(place)) } else { None }
+    });
+    known.unwrap_or_else(|| Found::new(Recipe::Plain(plain(place, place.stat))))
+}
+
+/// A node that is no recipe.
+pub(super) fn plain(place: &Place<'_>, stat: &Stat) -> Plain {
+    Plain {
+        size: stat.data_length,
+        children: place.names.len(),
+        version: stat.version,
+        modified: place.modified(),
+        session: stat.owner,
+    }
+}

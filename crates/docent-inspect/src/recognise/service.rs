@@ -1,0 +1,149 @@
+use super::found::Found;
+use crate::nodes::{Data, Place};
+use crate::report::{
+    Instance, InstanceState, Recipe, Registry, RegistryLayout, Service, ServiceName, Writer,
+};
+use docent_discovery::internals;
+
+/// Folder of a service's instances in Dubbo's layout.
+const PROVIDERS: &str = "providers";
+
+/// Folders that a service has in Dubbo's layout.
+const SIDES: [&str; 4] = [PROVIDERS, "consumers", "configurators", "routers"];
+
+/// A service in Curator's layout: the sample holds JSON that names the service and the node.
+pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
+    // All are asked, so that they are read in one round.
+    let sample: Vec<_> = place.sample().map(|name| (name, place.data(name))).collect();
+    let is_instance =
+        |(name, data): &(&str, Option<&Data>)| data.is_some_and(|data| is_named(data, place.name(), name));
+    if !sample.iter().any(is_instance) {
+        return None;
+    }
+    let instances = place.names.iter().map(|name| {
+        let data = place.data(name);
+        instance(place, RegistryLayout::Curator, place.name(), name, data)
+    });
+    let service = Service {
+        layout: RegistryLayout::Curator,
+        name: place.name().to_owned(),
+        instances: instances.collect(),
+    };
+    Some(Found::new(Recipe::Service(service)).by([Writer::Curator]))
+}
+
+/// True for the data of an instance of `service` in a node of this name.
+fn is_named(data: &Data, service: &str, node: &str) -> bool {
+    let bytes = data.bytes.as_ref().filter(|bytes| bytes.starts_with(b"{"));
+    let read = bytes.map(|bytes| internals::instance(layout(RegistryLayout::Curator), "", "", bytes));
+    matches!(read, Some(Ok(instance)) if instance.name == service && !instance.id.is_empty()
+        && node.starts_with(&instance.id))
+}
+
+/// A service in Dubbo's layout.
+pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
+    if !place.has(PROVIDERS) || !place.has_only(&SIDES) {
+        return None;
+    }
+    let path = place.child(PROVIDERS);
+    let folder = place.view.folder(&path);
+    let name = internals::service(layout(RegistryLayout::Dubbo), place.name());
+    let instances = folder.map(|folder| {
+        let providers = Place::new(place.view, &path, folder);
+        let read = |node: &String| {
+            let data = providers.data(node);
+            instance(&providers, RegistryLayout::Dubbo, &name, node, data)
+        };
+        providers.names.iter().map(read).collect()
+    });
+    let instances = instances.unwrap_or_default();
+    let service = Service { layout: RegistryLayout::Dubbo, name, instances };
+    Some(Found::new(Recipe::Service(service)).by([Writer::Dubbo]))
+}
+
+/// A folder of services, where the sample has nothing else.
+pub(super) fn registry(place: &Place<'_>) -> Option<Found> {
+    let of = |name: &str| {
+        let path = place.child(name);
+        let child = Place::new(place.view, &path, place.view.folder(&path)?);
+        let sides = child.has(PROVIDERS) && child.has_only(&SIDES);
+        sides.then_some(RegistryLayout::Dubbo).or_else(|| {
+            let first = child.names.first()?;
+            is_named(child.data(first)?, name, first).then_some(RegistryLayout::Curator)
+        })
+    };
+    let sample: Vec<_> = place.sample().map(of).collect();
+    let layout_found = (*sample.first()?)?;
+    if !sample.iter().all(|layout| *layout == Some(layout_found)) {
+        return None;
+    }
+    let writer = match layout_found {
+        RegistryLayout::Curator => Writer::Curator,
+        RegistryLayout::Dubbo => Writer::Dubbo,
+    };
+    let services = place.names.iter().map(|name| service_name(place, layout_found, name)).collect();
+    Some(Found::new(Recipe::Registry(Registry { layout: layout_found, services })).by([writer]))
+}
+
+fn service_name(place: &Place<'_>, registry: RegistryLayout, name: &str) -> ServiceName {
+    let folder = match registry {
+        RegistryLayout::Curator => place.folder(name),
+        RegistryLayout::Dubbo => place.view.folder(&format!("{}/{PROVIDERS}", place.child(name))),
+    };
+    let instances = folder.map(|folder| folder.names.len());
+    ServiceName { name: internals::service(layout(registry), name), instances }
+}
+
+fn layout(layout: RegistryLayout) -> docent_discovery::RegistryLayout {
+    match layout {
+        RegistryLayout::Curator => docent_discovery::RegistryLayout::Curator,
+        RegistryLayout::Dubbo => docent_discovery::RegistryLayout::Dubbo,
+    }
+}
+
+fn instance(
+    place: &Place<'_>,
+    registry: RegistryLayout,
+    service: &str,
+    node: &str,
+    data: Option<&Data>,
+) -> Instance {
+    let bytes = data.and_then(|data| data.bytes.as_deref());
+    // Dubbo's say all in their names.
+    let bytes = if registry == RegistryLayout::Dubbo { Some(bytes.unwrap_or_default()) } else { bytes };
+    let read = bytes.ok_or_else(|| "it was not read".to_owned());
+    let read = read.and_then(|bytes| internals::instance(layout(registry), service, node, bytes));
+    let stat = data.map(|data| &data.stat);
+    let unread = Instance {
+        node: node.to_owned(),
+        state: InstanceState::Unreadable,
+        id: None,
+        address: None,
+        port: None,
+        ssl_port: None,
+        weight: None,
+        service_type: None,
+        registered_at_ms: None,
+        since: stat.map(|stat| place.view.since(stat.created)),
+        session: stat.and_then(|stat| stat.owner),
+        fault: None,
+    };
+    match read {
+        Ok(instance) => of(instance, unread),
+        Err(fault) => Instance { fault: Some(fault), ..unread },
+    }
+}
+
+fn of(read: docent_discovery::Instance, node: Instance) -> Instance {
+    Instance {
+        state: if read.enabled { InstanceState::Enabled } else { InstanceState::Disabled },
+        id: Some(read.id),
+        address: read.address,
+        port: read.port,
+        ssl_port: read.ssl_port,
+        weight: read.weight,
+        service_type: Some(read.service_type.name()),
+        registered_at_ms: Some(read.registered_at_ms),
+        ..node
+    }
+}
