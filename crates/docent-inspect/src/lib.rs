@@ -5,6 +5,8 @@ mod live;
 mod nodes;
 mod recognise;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub use inspect::{Inspector, InspectorBuilder, Limits, Survey};
 pub use live::{Live, Reports};

@@ -95,6 +95,15 @@ pub mod config {
     pub use docent_config::*;
 }
 
+/// Recipes as they stand: holders, waiters, leaders, queues and services below any path, whoever wrote them.
+///
+/// Guide: [observability](https://github.com/docent-rs/docent/blob/main/docs/guide/observability.md).
+#[cfg(feature = "inspect")]
+#[cfg_attr(docsrs, doc(cfg(feature = "inspect")))]
+pub mod inspect {
+    pub use docent_inspect::*;
+}
+
 /// Nodes of the tree: their data, status, children and permissions, transactions over several of them, and
 /// nodes that are kept present.
 ///

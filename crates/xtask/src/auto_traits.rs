@@ -11,8 +11,8 @@ use std::path::Path;
 const TABLE: &str = "crates/docent/tests/auto_traits";
 
 /// The crates that the facade shows.
-const SHOWN: [&str; 9] =
-    ["core", "codec", "locks", "election", "queue", "discovery", "config", "server", "testkit"];
+const SHOWN: [&str; 10] =
+    ["core", "codec", "locks", "election", "queue", "discovery", "config", "inspect", "server", "testkit"];
 
 /// Files besides a crate's root that export names.
 const MODULES: [&str; 1] = ["crates/docent-core/src/session/zookeeper_client/mod.rs"];
@@ -27,7 +27,7 @@ const FAILING: [&str; 8] = ["core", "locks", "election", "queue", "discovery", "
 const VALUES: [&str; 2] = ["CodecError", "ParseFenceError"];
 
 /// The crates whose futures have rows.
-const FUTURES: [&str; 5] = ["locks", "election", "queue", "discovery", "config"];
+const FUTURES: [&str; 6] = ["locks", "election", "queue", "discovery", "config", "inspect"];
 
 /// Fails where a public type, a future of a recipe or an error has no row in its table.
 pub(crate) fn check() -> Result<()> {

@@ -125,7 +125,7 @@ impl Inspector {
 ///
 /// # Errors
 /// The reads that are missing.
-pub(super) fn look(nodes: &Nodes, path: &str, now: Option<SystemTime>) -> Result<Inspected, Vec<Read>> {
+pub(crate) fn look(nodes: &Nodes, path: &str, now: Option<SystemTime>) -> Result<Inspected, Vec<Read>> {
     let clock = server_time(nodes, now);
     let view = View::new(nodes, clock.map_or(SystemTime::UNIX_EPOCH, |clock| clock.now));
     let found = recognise(&view, path);

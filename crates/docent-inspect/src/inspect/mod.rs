@@ -11,5 +11,7 @@ mod walk;
 pub use builder::InspectorBuilder;
 pub(crate) use inspector::Inspected;
 pub use inspector::Inspector;
+#[cfg(test)]
+pub(crate) use inspector::look;
 pub use limits::Limits;
 pub use survey::Survey;

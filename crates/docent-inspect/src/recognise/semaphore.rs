@@ -1,8 +1,8 @@
 use super::contenders::{Markers, contenders, holder};
 use super::found::{Found, writers};
 use super::lock::MUTEX;
-use crate::nodes::{Place, join};
-use crate::report::{Contender, Kind, Recipe, Semaphore};
+use crate::nodes::Place;
+use crate::report::{Contender, Kind, Recipe, Semaphore, Writer};
 use docent_core::Role;
 use docent_core::recipe::ContenderName;
 
@@ -64,13 +64,9 @@ fn leases(place: &Place<'_>) -> Option<Found> {
     if permits.is_empty() {
         return None;
     }
-    let (permits, writers) = (counted(permits, None), writers_of(place));
-    let semaphore = Semaphore { limit: None, permits, waiters: Vec::new() };
+    let writers = writers(&permits);
+    let semaphore = Semaphore { limit: None, permits: counted(permits, None), waiters: Vec::new() };
     Some(Found::new(Recipe::Semaphore(semaphore)).by(writers))
-}
-
-fn writers_of(place: &Place<'_>) -> impl Iterator<Item = crate::Writer> + use<> {
-    writers(&contenders(place, PERMITS)).into_iter()
 }
 
 /// Permits are held up to the limit; who is beyond it waits for any of them.
@@ -82,7 +78,7 @@ fn counted(mut permits: Vec<Contender>, limit: Option<u32>) -> Vec<Contender> {
     permits
 }
 
-/// Turns are waited for: who has the turn waits for a permit.
+/// Turns are waited for, none is held: who has the turn waits for a permit.
 fn waiting(mut turns: Vec<Contender>) -> Vec<Contender> {
     for turn in &mut turns {
         (turn.holds, turn.held, turn.role) = (false, None, Role::Shared);
@@ -103,11 +99,11 @@ fn kazoo(place: &Place<'_>) -> Option<Found> {
     let permits = place.names.iter().map(|name| holder(place, name, place.data(name)));
     let mut permits: Vec<_> = permits.map(|permit| Contender { held: None, ..permit }).collect();
     permits.sort_by_key(|permit| permit.fence);
-    let turns = format!("{}{KAZOO_TURNS}", join(place.path, "").trim_end_matches('/'));
+    let turns = format!("{}{KAZOO_TURNS}", place.path);
     let folder = place.view.folder(&turns);
     let waiters = folder.map(|folder| contenders(&Place::new(place.view, &turns, folder), MUTEX));
     let semaphore = Semaphore { limit: Some(limit), permits, waiters: waiting(waiters.unwrap_or_default()) };
-    Some(Found::new(Recipe::Semaphore(semaphore)).by([crate::Writer::Kazoo]).may_be([Kind::DoubleBarrier]))
+    Some(Found::new(Recipe::Semaphore(semaphore)).by([Writer::Kazoo]).may_be([Kind::DoubleBarrier]))
 }
 
 /// True for 32 hexadecimal digits, as kazoo names nodes.

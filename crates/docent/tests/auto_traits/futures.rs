@@ -9,6 +9,7 @@ use docent::config::{
 use docent::discovery::{Instance, Member, Membership, Registration, Registry, Service};
 use docent::election::{Election, Leadership};
 use docent::guard::TurnFence;
+use docent::inspect::Inspector;
 use docent::locks::{
     Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Partitioner, Permit,
     ReadGuard, RwLock, Semaphore, Share, SharedLimit, TimedLease, WriteGuard,
@@ -27,6 +28,11 @@ fn of_a_shared_mutex(mutex: &Mutex<TurnFence>, owner: &Owner) {
     free(mutex.acquire_as(owner));
     free(mutex.try_acquire());
     free(mutex.acquire_timeout(T));
+}
+
+fn of_inspectors(inspector: &Inspector) {
+    free(inspector.path("/"));
+    free(inspector.walk("/"));
 }
 
 fn of_locks(mutex: &Mutex, lock: &RwLock, semaphore: &Semaphore, owner: &Owner, participant: &Participant) {
@@ -313,6 +319,6 @@ fn the_rows_are_functions_that_nobody_needs_to_call() {
     let _ =
         (of_configuration, of_typed_nodes, of_shared_values, of_counters, of_streams, of_caches, of_a_client);
     let _ = (of_a_mutex_guard, of_a_read_guard, of_a_write_guard, of_a_permit, of_a_multi_guard);
-    let _ = of_a_guard_of_a_turn;
+    let _ = (of_a_guard_of_a_turn, of_inspectors);
     let _ = (of_a_leader, of_a_leadership, of_queues, of_a_delivery, of_a_group);
 }

@@ -4,6 +4,7 @@
 
 mod core;
 mod futures;
+mod inspect;
 mod queue;
 mod recipes;
 mod testkit;

@@ -1,0 +1,97 @@
+use super::tree::Tree;
+use super::{ADDRESS, DOCENT, HEX, UUID};
+use crate::{Kind, Queue, QueueLayout, Recipe, Writer};
+
+fn queue(recipe: Recipe) -> Queue {
+    match recipe {
+        Recipe::Queue(queue) => queue,
+        other => panic!("no queue: {other:?}"),
+    }
+}
+
+fn head(queue: &Queue) -> (&str, Option<i64>) {
+    let head = queue.head.as_ref().unwrap();
+    assert!(head.size.is_some() && head.since.is_some());
+    (&head.name, head.priority)
+}
+
+#[test]
+fn docents_queue_tells_depth_claims_dead_letters_and_idle_consumers() {
+    let tree = Tree::default()
+        .node("/q/items/item-0000000005", "x")
+        .node("/q/items/item-p7ffffffb-0000000006", "xy")
+        .node("/q/items/item-p7ffffffa-0000000007", "xy")
+        .node("/q/items/item-t00000000ffffffff-0000000001", "later")
+        .node("/q/items/stranger", "")
+        .ephemeral("/q/claims/item-p7ffffffa-0000000007", DOCENT)
+        .node("/q/dead/letter-0000000000", "{}\n")
+        .ephemeral(&format!("/q/idle/_c_{UUID}-idle-0000000002"), DOCENT)
+        .ephemeral(&format!("/q/idle/_c_{UUID}-idle-0000000001"), DOCENT);
+    let report = tree.report("/q");
+    assert_eq!(report.writers, [Writer::Docent]);
+    let queue = queue(report.recipe);
+    assert_eq!((queue.layout, queue.depth, queue.delayed), (QueueLayout::Docent, 4, 1));
+    assert_eq!((queue.claimed, queue.dead, queue.idle), (Some(1), Some(1), Some(2)));
+    assert_eq!(head(&queue), ("item-p7ffffffb-0000000006", Some(-5)));
+    assert_eq!(queue.head.as_ref().unwrap().size, Some(2));
+    assert_eq!(queue.claims[0].identity.as_ref().unwrap().as_str(), Some(DOCENT));
+    assert!(queue.claims[0].session.is_some());
+    let consumers: Vec<_> = queue.consumers.iter().map(|one| one.number.unwrap()).collect();
+    assert_eq!(consumers, [1, 2]);
+}
+
+#[test]
+fn curators_queues_are_told_by_their_names() {
+    let with = |names: &[&str]| {
+        let nodes = names.iter().map(|name| format!("/q/{name}"));
+        queue(nodes.fold(Tree::default(), |tree, path| tree.node(&path, "x")).report("/q").recipe)
+    };
+    let plain = with(&["queue-0000000010", "queue-0000000009", "foo"]);
+    assert_eq!((plain.layout, plain.depth), (QueueLayout::Curator, 2));
+    assert_eq!(head(&plain), ("queue-0000000009", None));
+    assert_eq!((plain.claimed, plain.dead, plain.idle), (None, None, None));
+    let ids = with(&["queue-|b|0000000002", "queue-|a|0000000003"]);
+    assert_eq!(head(&ids), ("queue-|b|0000000002", None));
+    let priorities = with(&["queue-1000000050000000000", "queue-0FFFFFFFF0000000001"]);
+    assert_eq!(head(&priorities), ("queue-0FFFFFFFF0000000001", Some(-1)));
+    let delays = with(&["queue-|18BCFE56801|0000000000", "queue-|18BCFE56800|0000000001"]);
+    assert_eq!(head(&delays), ("queue-|18BCFE56800|0000000001", None));
+}
+
+#[test]
+fn the_simple_queue_and_kazoos_are_told_by_their_names() {
+    let simple = Tree::default().node("/q/qn-0000000002", "x").node("/q/qn-0000000001", "x");
+    let simple = queue(simple.report("/q").recipe);
+    assert_eq!((simple.layout, head(&simple)), (QueueLayout::Simple, ("qn-0000000001", None)));
+    let kazoo = Tree::default().node("/q/entry-100-0000000000", "x").node("/q/entry-007-0000000001", "x");
+    let kazoo = queue(kazoo.report("/q").recipe);
+    assert_eq!((kazoo.layout, head(&kazoo)), (QueueLayout::Kazoo, ("entry-007-0000000001", Some(7))));
+}
+
+#[test]
+fn kazoos_locking_queue_tells_what_is_taken() {
+    let tree = Tree::default()
+        .node("/q/entries/entry-100-0000000000", "x")
+        .node("/q/entries/entry-100-0000000001", "x")
+        .ephemeral("/q/taken/entry-100-0000000000", HEX);
+    let queue = queue(tree.report("/q").recipe);
+    assert_eq!((queue.layout, queue.depth, queue.claimed), (QueueLayout::KazooLocking, 2, Some(1)));
+    assert_eq!(head(&queue), ("entry-100-0000000001", Some(100)));
+}
+
+#[test]
+fn a_queue_whose_items_are_all_taken_has_no_head() {
+    let tree = Tree::default()
+        .node("/q/items/item-0000000005", "x")
+        .ephemeral("/q/claims/item-0000000005", ADDRESS)
+        .node("/q/idle", "");
+    let queue = queue(tree.report("/q").recipe);
+    assert_eq!((queue.head, queue.depth, queue.claimed), (None, 1, Some(1)));
+}
+
+#[test]
+fn folders_of_these_names_alone_are_no_queue() {
+    let tree = Tree::default().node("/shop/items/cup", "").node("/list/queue-x", "").node("/list/qn-1", "");
+    assert_eq!(tree.report("/shop").kind(), Kind::Plain);
+    assert_eq!(tree.report("/list").kind(), Kind::Plain);
+}

@@ -1,0 +1,69 @@
+use super::tree::Tree;
+use super::{ADDRESS, DOCENT, HEX, UUID};
+use crate::{Kind, Recipe, Semaphore, Writer};
+
+fn semaphore(recipe: Recipe) -> Semaphore {
+    match recipe {
+        Recipe::Semaphore(semaphore) => semaphore,
+        other => panic!("no semaphore: {other:?}"),
+    }
+}
+
+fn lease(number: u32) -> String {
+    format!("/s/leases/_c_{UUID}-lease-{number:010}")
+}
+
+#[test]
+fn permits_beyond_the_limit_wait() {
+    let tree = Tree::default()
+        .node("/s", "2")
+        .ephemeral(&lease(1), DOCENT)
+        .ephemeral(&lease(2), DOCENT)
+        .ephemeral(&lease(3), DOCENT)
+        .ephemeral(&format!("/s/locks/_c_{UUID}-lock-0000000001"), DOCENT)
+        .ephemeral(&format!("/s/locks/_c_{UUID}-lock-0000000002"), ADDRESS);
+    let semaphore = semaphore(tree.report("/s").recipe);
+    assert_eq!(semaphore.limit, Some(2));
+    assert_eq!(semaphore.permits.iter().map(|one| one.holds).collect::<Vec<_>>(), [true, true, false]);
+    // The first of the turns is that of the third permit.
+    assert_eq!(semaphore.waiters.iter().map(|one| one.number.unwrap()).collect::<Vec<_>>(), [2]);
+    assert!(semaphore.waiters.iter().all(|one| !one.holds));
+}
+
+#[test]
+fn curators_semaphore_keeps_no_limit() {
+    let tree =
+        Tree::default().ephemeral(&lease(1), ADDRESS).ephemeral(&lease(2), ADDRESS).node("/s/locks", "");
+    let report = tree.report("/s");
+    assert_eq!(report.writers, [Writer::Curator]);
+    let semaphore = semaphore(report.recipe);
+    assert_eq!((semaphore.limit, semaphore.permits.iter().all(|one| one.holds)), (None, true));
+    let folder = self::semaphore(tree.report("/s/leases").recipe);
+    assert_eq!(folder.permits.len(), 2);
+}
+
+#[test]
+fn kazoos_semaphore_has_its_turns_beside_it() {
+    let tree = Tree::default()
+        .node("/s", "1")
+        .ephemeral(&format!("/s/{HEX}"), "worker-1")
+        .ephemeral(&format!("/s-__lock__/{HEX}__lock__0000000000"), "b'0'");
+    let report = tree.report("/s");
+    assert_eq!(report.writers, [Writer::Kazoo]);
+    let semaphore = semaphore(report.recipe);
+    assert_eq!((semaphore.limit, semaphore.permits.len(), semaphore.waiters.len()), (Some(1), 1, 1));
+    assert!(semaphore.permits[0].holds && !semaphore.waiters[0].holds);
+    assert_eq!(semaphore.permits[0].identity.as_ref().unwrap().as_str(), Some("worker-1"));
+}
+
+#[test]
+fn folders_of_these_names_alone_are_no_semaphore() {
+    let tree = Tree::default()
+        .node("/app/locks/report", "")
+        .ephemeral(&format!("/one/locks/_c_{UUID}-lock-0000000001"), ADDRESS)
+        .node("/other/leases/cars", "");
+    for path in ["/app", "/one", "/other"] {
+        assert_eq!(tree.report(path).kind(), Kind::Plain, "{path}");
+    }
+    assert_eq!(tree.report("/one/locks").kind(), Kind::Mutex);
+}

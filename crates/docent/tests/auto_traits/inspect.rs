@@ -1,0 +1,22 @@
+//! Reports about paths, and what makes them.
+
+use crate::rows;
+use docent::inspect::{
+    Barrier, Claim, ConfigReport, Contender, Counter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
+    Inspector, InspectorBuilder, Instance, InstanceState, Kind, LeftOut, Limits, Line, Live, Member,
+    Membership, NodeText, NumberFormat, Partition, PartitionItem, Plain, Queue, QueueItem, QueueLayout,
+    Recipe, Refusal, Registry, RegistryLayout, Report, Reports, Semaphore, ServerTime, Service, ServiceName,
+    Since, Survey, TimeSource, TimedLease, Value, Writer,
+};
+use docent::recipe::ContenderName;
+
+rows! { shared: Inspector, InspectorBuilder, Limits, Report, Survey, Live, ContenderName<'static> }
+
+rows! { shared:
+    Barrier, Claim, ConfigReport, Contender, Counter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
+    Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat, Partition,
+    PartitionItem, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Semaphore,
+    ServerTime, Service, ServiceName, Since, TimeSource, TimedLease, Value, Writer,
+}
+
+rows! { stream: Reports }

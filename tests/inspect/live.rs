@@ -1,0 +1,102 @@
+//! Reports that follow a path.
+
+use docent::inspect::{Inspector, Kind, Limits, Live, Recipe, Reports};
+use docent::{CreateMode, Mutex};
+use docent_battery::{Backend, both_backends};
+use docent_tests::{connect, soon};
+use futures_util::StreamExt;
+
+/// The next report of which `holds` is true.
+async fn next_with(reports: &mut Reports, holds: impl Fn(&Live) -> bool) -> Live {
+    soon(async {
+        loop {
+            let live = reports.next().await.unwrap().unwrap();
+            if holds(&live) {
+                return live;
+            }
+        }
+    })
+    .await
+}
+
+fn contenders(live: &Live) -> usize {
+    match &live.report.recipe {
+        Recipe::Mutex(line) => line.contenders.len(),
+        _ => 0,
+    }
+}
+
+both_backends! {
+    async fn a_path_is_followed_from_absence_through_changes_to_the_end(backend: Backend) {
+        let server = backend.start().await;
+        let (client, observer) = (connect(&server).await, connect(&server).await);
+        let mut reports = Inspector::new(&observer).watch("/m");
+        let first = soon(reports.next()).await.unwrap().unwrap();
+        assert_eq!((first.report.kind(), first.is_stale, first.unwatched), (Kind::Absent, false, 0));
+        let mutex = Mutex::new(&client, "/m").unwrap();
+        let guard = soon(mutex.acquire()).await.unwrap();
+        next_with(&mut reports, |live| contenders(live) == 1).await;
+        let waiting = tokio::spawn(mutex.acquire());
+        let both = next_with(&mut reports, |live| contenders(live) == 2).await;
+        let Recipe::Mutex(line) = both.report.recipe else { panic!("no mutex") };
+        assert_eq!(line.contenders[1].waits_for.as_ref(), Some(&line.contenders[0].name));
+        soon(guard.release()).await.unwrap();
+        let second = line.contenders[1].name.clone();
+        let is_granted = |live: &Live| match &live.report.recipe {
+            Recipe::Mutex(line) => line.holders().any(|holder| holder.name == second),
+            _ => false,
+        };
+        next_with(&mut reports, is_granted).await;
+        soon(soon(waiting).await.unwrap().unwrap().release()).await.unwrap();
+        observer.close().await;
+        soon(async { while reports.next().await.is_some() {} }).await;
+        assert!(soon(reports.next()).await.is_none());
+    }
+
+    async fn a_change_of_data_alone_is_told(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = Mutex::new(&client, "/m").unwrap();
+        let _guard = soon(mutex.acquire()).await.unwrap();
+        let mut reports = Inspector::new(&client).watch("/m");
+        next_with(&mut reports, |live| contenders(live) == 1).await;
+        let holder = soon(mutex.participants()).await.unwrap().remove(0);
+        soon(mutex.revoke(&holder)).await.unwrap();
+        let is_revoked = |live: &Live| match &live.report.recipe {
+            Recipe::Mutex(line) => line.contenders.iter().any(|one| one.is_revoked),
+            _ => false,
+        };
+        next_with(&mut reports, is_revoked).await;
+    }
+
+    async fn a_report_is_stale_while_the_servers_are_away(backend: Backend) {
+        let server = backend.start_own().await;
+        let client = connect(&server).await;
+        soon(client.create("/v", "one", CreateMode::Persistent)).await.unwrap();
+        let mut reports = Inspector::new(&client).watch("/v");
+        next_with(&mut reports, |live| live.report.kind() == Kind::Value && !live.is_stale).await;
+        server.stop().await;
+        let stale = next_with(&mut reports, |live| live.is_stale).await;
+        assert_eq!(stale.report.kind(), Kind::Value);
+        server.start_again().await;
+        next_with(&mut reports, |live| !live.is_stale).await;
+    }
+
+    async fn watches_are_bounded_and_the_others_are_counted(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for name in ["/g/a", "/g/b", "/g/c", "/g/d", "/g/e"] {
+            if name == "/g/a" {
+                soon(client.create("/g", "", CreateMode::Persistent)).await.unwrap();
+            }
+            soon(client.create(name, "", CreateMode::Ephemeral)).await.unwrap();
+        }
+        let inspector = Inspector::builder(&client).limits(Limits::default().watches(2)).build();
+        let mut reports = inspector.watch("/g");
+        let first = soon(reports.next()).await.unwrap().unwrap();
+        // The folder and its five members, of which the folder and one are watched.
+        assert_eq!((first.report.kind(), first.unwatched), (Kind::Membership, 4));
+        soon(client.delete("/g/e", None)).await.unwrap();
+        next_with(&mut reports, |live| live.unwatched == 3).await;
+    }
+}

@@ -1,0 +1,9 @@
+//! Reports about recipes as they stand on the servers.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod access;
+mod live;
+mod locks;
+mod stores;
+mod walk;
