@@ -1,6 +1,6 @@
 //! Nodes that may not be read, and an inspector that writes nothing.
 
-use docent::inspect::{Inspector, Kind, Recipe, TimeSource};
+use docent::inspect::{Inspector, Kind, Recipe, Report, TimeSource};
 use docent::node::Acl;
 use docent::{CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
@@ -33,7 +33,7 @@ both_backends! {
         let survey = soon(inspector.walk("/")).await.unwrap();
         let refused: Vec<_> = survey.refused.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(refused, [report.refused[0].path.as_str(), "/secret"]);
-        assert_eq!(survey.found.iter().map(|it| it.kind()).collect::<Vec<_>>(), [Kind::Mutex]);
+        assert_eq!(survey.found.iter().map(Report::kind).collect::<Vec<_>>(), [Kind::Mutex]);
         assert_eq!(soon(inspector.path("/secret")).await.unwrap().kind(), Kind::Unreadable);
         secret.abort();
     }
