@@ -6,6 +6,7 @@ mod barriers;
 mod curator;
 mod discovery;
 mod election;
+mod inspect;
 mod mutex;
 mod nodes;
 mod queue;

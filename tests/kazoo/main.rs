@@ -6,6 +6,7 @@ mod barriers;
 mod client;
 mod counter;
 mod election;
+mod inspect;
 mod lock;
 mod party;
 mod rw_lock;

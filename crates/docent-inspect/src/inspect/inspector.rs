@@ -86,7 +86,7 @@ impl Inspector {
     /// Follows one path: its report now, and after each change. Ages alone are no change.
     ///
     /// It watches the nodes that the report is made from, by one-shot watches that are set again, as many as
-    /// the [limit](Limits::watches) allows; [`Live::unwatched`](crate::Live::unwatched) counts the others. Changes
+    /// the [limit](Limits::watches) allows; `unwatched` of [`Live`](crate::Live) counts the others. Changes
     /// that follow each other quickly become one. While the servers are away the last report is told once
     /// more as stale. It ends when the client is closed.
     ///

@@ -25,7 +25,7 @@ pub(super) fn election(place: &Place<'_>) -> Option<Found> {
     None
 }
 
-/// True when a node holds an id, and no default of a library: Docent's host and process, or Curator's address.
+/// True when a node holds an id, and no default of a library: Docent's host and process, Curator's address.
 fn has_id(contender: &Contender) -> bool {
     let text = contender.identity.as_ref().and_then(|identity| identity.as_str());
     text.is_some_and(|text| contender.client.is_none() && text.parse::<IpAddr>().is_err())

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// It is serialized as one object with the fields below and, beside them, `kind` and the fields of the
 /// [`Recipe`]. The form is stable: fields and kinds may be added, and none changes its meaning. Times are in
 /// milliseconds since 1970 and their names end with `_ms`; sessions are texts such as `"0x10000a3f"`; what is
-/// not known is `null`, but for a missing [`Since`](crate::Since), whose `since_ms` and `age_ms` are left out.
+/// not known is `null`, but for a missing [`Since`](crate::Since), whose two fields are left out.
 /// Names are written as they are stored, so a terminal must be given them through
 /// [`printable`](crate::printable).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

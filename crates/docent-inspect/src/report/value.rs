@@ -25,8 +25,8 @@ pub struct EarlierValue {
     pub mzxid: i64,
     /// Number of values before it since the node was created.
     pub version: i32,
-    /// Time at which it was written, by the servers' clock; serialized as `modified_ms`, in milliseconds since
-    /// 1970.
+    /// Time at which it was written, by the servers' clock; serialized as `modified_ms`, in milliseconds
+    /// since 1970.
     #[serde(rename = "modified_ms", serialize_with = "ms")]
     pub modified: SystemTime,
 }
