@@ -1,6 +1,6 @@
 //! Input that breaks a rule is refused before anything is sent.
 
-use crate::support::limits;
+use crate::limits::limits;
 use docent::config::{Raw, SharedCount};
 use docent::{Config, ConfigTree, Counter, Error, ErrorKind, SharedValue};
 use docent_battery::{Backend, both_backends};

@@ -1,7 +1,8 @@
 //! Publishers and counters stand faults at each of their requests: links that break, replies that are lost,
 //! sessions that end, futures that are dropped and clients that are closed.
 
-use crate::support::{Limits, PATH, config, json, limits};
+use crate::limits::{Limits, json, limits};
+use crate::support::{PATH, config};
 use docent::config::{CounterError, PublishError, Revision, SharedCount, SubscribeError};
 use docent::{Client, Counter};
 use docent_battery::battery::{Asked, BREAKS, Break, Fault, poll_times};

@@ -1,6 +1,7 @@
 //! Changes that subscribers are told: V1 to V8.
 
-use crate::support::{Limits, PATH, config, json, limits, next, until, until_stale, watches};
+use crate::limits::{Limits, json, limits, watches};
+use crate::support::{PATH, config, next, until, until_stale};
 use docent::config::{Change, RejectionReason, SubscribeError};
 use docent::node::{Acl, Permissions};
 use docent::{Config, ConnectionState, CreateMode, ErrorKind, Subscription};

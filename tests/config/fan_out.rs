@@ -1,6 +1,7 @@
 //! Many followers of one value.
 
-use crate::support::{Limits, PATH, config, json, limits, until};
+use crate::limits::{Limits, json, limits};
+use crate::support::{PATH, config, until};
 use docent::config::Change;
 use docent::{Client, Config, Subscription};
 use docent_battery::{Backend, Proxy, both_backends};

@@ -1,6 +1,7 @@
 //! The local snapshot.
 
-use crate::support::{Limits, PATH, config, in_range, json, limits, next, until, until_stale};
+use crate::limits::{Limits, in_range, json, limits};
+use crate::support::{PATH, config, next, until, until_stale};
 use docent::config::{Change, Origin, SubscribeError};
 use docent::{Client, Config};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};

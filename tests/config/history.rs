@@ -1,6 +1,7 @@
 //! Earlier values, and going back to them.
 
-use crate::support::{Limits, PATH, config, in_range, json, limits};
+use crate::limits::{Limits, in_range, json, limits};
+use crate::support::{PATH, config};
 use docent::config::{PublishError, SubscribeError};
 use docent::node::{Acl, Permissions};
 use docent::{Client, Config, CreateMode};

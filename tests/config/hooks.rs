@@ -1,6 +1,7 @@
 //! Codecs and validations that panic or block: a live view goes on, says so, and costs no lock.
 
-use crate::support::{Limits, PATH, config, limits};
+use crate::limits::{Limits, limits};
+use crate::support::{PATH, config};
 use bytes::Bytes;
 use docent::config::{Change, Codec, CodecError, Json, RejectionReason, TreeChange};
 use docent::{Client, Config, ConfigTree, Mutex, Subscription};

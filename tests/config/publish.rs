@@ -1,6 +1,7 @@
 //! Operations of publishers, and their results.
 
-use crate::support::{Limits, PATH, config, in_range, json, limits};
+use crate::limits::{Limits, in_range, json, limits};
+use crate::support::{PATH, config};
 use docent::config::{Origin, PublishError, RejectionReason, SubscribeError};
 use docent::{Config, CreateMode, ErrorKind};
 use docent_battery::{Backend, FrameKind, both_backends};

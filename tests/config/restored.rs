@@ -1,6 +1,7 @@
 //! Servers that were restored from an older copy.
 
-use crate::support::{config, limits, next};
+use crate::limits::limits;
+use crate::support::{config, next};
 use docent::Client;
 use docent::client::RollbackPolicy;
 use docent::config::Change;

@@ -1,6 +1,6 @@
 //! Shared values and numbers, in Curator's layout.
 
-use crate::support::watches;
+use crate::limits::watches;
 use docent::config::{Change, PublishError, RejectionReason, SharedCount, SubscribeError};
 use docent::locks::SharedLimit;
 use docent::{CreateMode, ErrorKind, SharedValue};

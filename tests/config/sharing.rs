@@ -1,6 +1,7 @@
 //! Many configurations of one path in one client: one read and one watch for all of them.
 
-use crate::support::{Limits, PATH, config, json, limits, next, until};
+use crate::limits::{Limits, json, limits};
+use crate::support::{PATH, config, next, until};
 use docent::config::SubscribeError;
 use docent::node::{Acl, Permissions};
 use docent::{Client, Config, ErrorKind, Subscription};

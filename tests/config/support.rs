@@ -1,38 +1,16 @@
 //! Helpers of the tests of configuration.
 
+use crate::limits::{Limits, in_range};
 use docent::config::{Change, Snapshot};
 use docent::{Client, Config, Subscription};
-use docent_battery::TestServer;
 use docent_tests::soon;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub(crate) const PATH: &str = "/config/limits";
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Limits {
-    pub(crate) per_second: u32,
-}
-
-pub(crate) fn limits(per_second: u32) -> Limits {
-    Limits { per_second }
-}
-
 /// Configuration whose values are from 1 to a million.
 pub(crate) fn config(client: &Client) -> Config<Limits> {
     Config::builder(client, PATH).validate(in_range).build().unwrap()
-}
-
-pub(crate) fn in_range(limits: &Limits) -> Result<(), String> {
-    match limits.per_second {
-        1..=1_000_000 => Ok(()),
-        other => Err(format!("per_second {other} must be from 1 to 1000000")),
-    }
-}
-
-/// The data of a node for a value.
-pub(crate) fn json(per_second: u32) -> String {
-    format!("{{\"per_second\":{per_second}}}")
 }
 
 /// Waits for the next change, which must be a value.
@@ -61,9 +39,4 @@ pub(crate) async fn until_stale<T: Send + Sync + 'static>(subscription: &Subscri
         }
     })
     .await;
-}
-
-/// Number of watches at the server, where it can tell.
-pub(crate) fn watches(server: &TestServer) -> Option<usize> {
-    server.as_embedded().map(docent::server::Server::watch_count)
 }

@@ -1,6 +1,6 @@
 //! Folders of configurations.
 
-use crate::support::{Limits, in_range, json, limits, watches};
+use crate::limits::{Limits, in_range, json, limits, watches};
 use crate::{builder, connect};
 use docent::cache::ChildrenCache;
 use docent::config::{SubscribeError, TreeChange, TreeSubscription};

@@ -1,10 +1,10 @@
 //! Bad input is an error that names value and rule, by its deadline.
 
-use crate::fake::{FakeServer, reply};
 use docent::client::RetryPolicy;
 use docent::{Client, CreateMode, ErrorKind, Mutex};
 use docent_battery::{Backend, Port, RawError, Rule, both_backends};
 use docent_proto::{Acl, Code, Create, CreateMode as WireMode, OpCode, Request};
+use docent_tests::fake::{FakeServer, reply};
 use docent_tests::{builder, connect, soon, within};
 use std::net::TcpListener;
 use std::time::Duration;

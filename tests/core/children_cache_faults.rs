@@ -1,13 +1,13 @@
 //! Caches of children while links and sessions come and go.
 
 use crate::children_cache::{Told, folder, shown};
-use crate::fake::{FakeServer, reply};
 use crate::{PERSISTENT, builder, connect};
 use bytes::BytesMut;
 use docent::cache::ChildrenCache;
 use docent::{Client, CreateMode};
 use docent_battery::{Backend, Direction, Proxy, Rule, TestServer, both_backends};
 use docent_proto::{Code, OpCode, Request, Response, Stat};
+use docent_tests::fake::{FakeServer, reply};
 use docent_tests::{PATIENCE, soon};
 
 /// A cache of `/f` whose link goes through a proxy, loaded with the children `names`; somebody else; its

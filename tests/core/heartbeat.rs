@@ -1,10 +1,10 @@
 //! Verdicts of the check of many guards' nodes, from a server that answers as it is told to.
 
-use crate::fake::{FakeLink, FakeServer, SESSION, body, reply};
 use crate::secrets::Printed;
 use docent::locks::MutexGuard;
 use docent::{Client, LostReason, Mutex};
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
+use docent_tests::fake::{FakeLink, FakeServer, SESSION, body, reply};
 use docent_tests::{soon, tick};
 use futures_util::future::join_all;
 use std::collections::HashSet;

@@ -1,10 +1,10 @@
 //! A client drops the link or lives with it, whatever a server sends; it goes on, and never panics.
 
-use crate::fake::{FakeLink, FakeServer, SESSION, body, connected, frame, reply};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent::node::Children;
 use docent::{Client, ConnectionState, Error};
 use docent_proto::{OpCode, Request, Response, Stat};
+use docent_tests::fake::{FakeLink, FakeServer, SESSION, body, connected, frame, reply};
 use docent_tests::{PATIENCE, soon};
 use futures_util::future::join_all;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Frames that go over a link and frames that do not, and how a client comes back.
 
-use crate::fake::{FakeServer, connected_read_only};
 use docent::{Client, ConnectionState, CreateMode, Mutex};
 use docent_battery::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
+use docent_tests::fake::{FakeServer, connected_read_only};
 use docent_tests::{builder, in_time, soon};
 use futures_util::poll;
 use std::sync::Arc;

@@ -13,7 +13,6 @@ mod close;
 mod delete_all;
 mod dropped;
 mod errors;
-mod fake;
 mod given_up;
 mod growth;
 mod heartbeat;

@@ -7,12 +7,11 @@ mod children_cache;
 #[path = "../core/children_cache_faults.rs"]
 mod children_cache_faults;
 mod cost;
-#[path = "../core/fake.rs"]
-#[allow(dead_code, reason = "other suites use more of it")]
-mod fake;
 mod fallback;
 #[path = "../discovery/large.rs"]
 mod large;
+#[path = "../config/limits.rs"]
+mod limits;
 #[path = "../discovery/membership/mod.rs"]
 mod membership;
 mod mixed;
@@ -20,9 +19,6 @@ mod mixed;
 mod properties;
 #[path = "../discovery/scene.rs"]
 mod scene;
-#[path = "../config/support.rs"]
-#[allow(dead_code, reason = "other suites use more of it")]
-mod support;
 #[path = "../config/tree.rs"]
 mod tree;
 #[path = "../core/tree_cache.rs"]

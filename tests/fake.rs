@@ -1,42 +1,47 @@
 //! A server of a few lines that says what a test tells it to.
 
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test that cannot go on fails")]
+
+use crate::soon;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, ConnectResponse, Frames, Record, RequestFrame, Response, write_frame};
-use docent_tests::soon;
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// The session that every client gets.
-pub(crate) const SESSION: i64 = 0x1234;
+pub const SESSION: i64 = 0x1234;
 
-pub(crate) struct FakeServer {
+/// Server that says what a test tells it to, to one client.
+pub struct FakeServer {
     listener: TcpListener,
 }
 
 /// A link of the one client.
-pub(crate) struct FakeLink {
+pub struct FakeLink {
     stream: TcpStream,
     received: BytesMut,
 }
 
 impl FakeServer {
-    pub(crate) async fn start() -> Self {
+    /// A server on a free port.
+    pub async fn start() -> Self {
         Self { listener: TcpListener::bind("127.0.0.1:0").await.unwrap() }
     }
 
-    pub(crate) fn connect_string(&self) -> String {
+    /// Its address.
+    pub fn connect_string(&self) -> String {
         self.listener.local_addr().unwrap().to_string()
     }
 
     /// The client's next link, before its handshake.
-    pub(crate) async fn link(&self) -> FakeLink {
+    pub async fn link(&self) -> FakeLink {
         let (stream, _) = soon(self.listener.accept()).await.unwrap();
         FakeLink { stream, received: BytesMut::new() }
     }
 
     /// The client's next link, attached.
-    pub(crate) async fn attached(&self, timeout_ms: i32) -> FakeLink {
+    pub async fn attached(&self, timeout_ms: i32) -> FakeLink {
         let mut link = self.link().await;
         link.connect_request().await.unwrap();
         link.send(&connected(timeout_ms, SESSION)).await;
@@ -45,12 +50,19 @@ impl FakeServer {
 }
 
 impl FakeLink {
-    pub(crate) async fn connect_request(&mut self) -> io::Result<ConnectRequest> {
+    /// The client's handshake.
+    ///
+    /// # Errors
+    /// When it has closed the link.
+    pub async fn connect_request(&mut self) -> io::Result<ConnectRequest> {
         Ok(ConnectRequest::decode(self.frame().await?).unwrap())
     }
 
-    /// The client's next request; an error when it has closed the link.
-    pub(crate) async fn request(&mut self) -> io::Result<RequestFrame> {
+    /// The client's next request.
+    ///
+    /// # Errors
+    /// When it has closed the link.
+    pub async fn request(&mut self) -> io::Result<RequestFrame> {
         Ok(RequestFrame::decode(self.frame().await?).unwrap())
     }
 
@@ -66,34 +78,35 @@ impl FakeLink {
     }
 
     /// Sends bytes as they are. That the client may have closed the link is another's business.
-    pub(crate) async fn send(&mut self, bytes: &[u8]) {
+    pub async fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).await;
     }
 
     /// Closes the link, after all that was sent.
-    pub(crate) async fn end(mut self) {
+    pub async fn end(mut self) {
         let _ = self.stream.shutdown().await;
     }
 
     /// Waits until the client has closed the link, whatever it sends before.
-    pub(crate) async fn until_closed(mut self) {
+    pub async fn until_closed(mut self) {
         while self.frame().await.is_ok() {}
     }
 }
 
 /// A frame with its length.
-pub(crate) fn frame(body: &[u8]) -> Vec<u8> {
+pub fn frame(body: &[u8]) -> Vec<u8> {
     let mut out = BytesMut::new();
     write_frame(&mut out, |out| out.put_slice(body));
     out.to_vec()
 }
 
-pub(crate) fn connected(timeout_ms: i32, session_id: i64) -> Vec<u8> {
+/// Answer to a handshake.
+pub fn connected(timeout_ms: i32, session_id: i64) -> Vec<u8> {
     greeting(timeout_ms, session_id, false)
 }
 
 /// Answer of a server without a quorum to a client that asked for a session to read with.
-pub(crate) fn connected_read_only(timeout_ms: i32, session_id: i64) -> Vec<u8> {
+pub fn connected_read_only(timeout_ms: i32, session_id: i64) -> Vec<u8> {
     greeting(timeout_ms, session_id, true)
 }
 
@@ -110,14 +123,14 @@ fn greeting(timeout_ms: i32, session_id: i64, read_only: bool) -> Vec<u8> {
 }
 
 /// The body of a successful reply.
-pub(crate) fn body(response: &Response) -> Vec<u8> {
+pub fn body(response: &Response) -> Vec<u8> {
     let mut out = BytesMut::new();
     response.write(&mut out);
     out.to_vec()
 }
 
 /// A reply: header and body.
-pub(crate) fn reply(xid: i32, zxid: i64, code: i32, body: &[u8]) -> Vec<u8> {
+pub fn reply(xid: i32, zxid: i64, code: i32, body: &[u8]) -> Vec<u8> {
     let mut out = BytesMut::new();
     out.put_i32(xid);
     out.put_i64(zxid);
