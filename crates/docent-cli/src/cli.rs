@@ -30,6 +30,14 @@ pub(crate) enum Verb {
     Config(verbs::config::Arguments),
     /// Put and take items of a queue.
     Queue(verbs::queue::Arguments),
+    /// Tell which recipe a path is, and how it stands.
+    Inspect(verbs::inspect::Arguments),
+    /// List the recipes below a path.
+    Ls(verbs::inspect::ListArguments),
+    /// Ask a holder of a lock to leave.
+    Revoke(verbs::contenders::RevokeArguments),
+    /// Delete the node of a holder or waiter, after showing whose it is.
+    Break(verbs::contenders::BreakArguments),
     /// Check servers and settings, and say what to do about each finding.
     Doctor(verbs::doctor::Arguments),
     /// Print completions for a shell.

@@ -1,4 +1,6 @@
-use super::{completions, config, dev, discover, doctor, elect, lock, man, queue, register};
+use super::{
+    completions, config, contenders, dev, discover, doctor, elect, inspect, lock, man, queue, register,
+};
 use crate::app::App;
 use crate::cli::{Cli, Verb};
 use crate::exit::Outcome;
@@ -15,6 +17,10 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Verb::Discover(arguments) => discover::run(&app, &arguments).await,
         Verb::Config(arguments) => config::run(&app, &arguments).await,
         Verb::Queue(arguments) => queue::run(&app, &arguments).await,
+        Verb::Inspect(arguments) => inspect::run(&app, &arguments).await,
+        Verb::Ls(arguments) => inspect::list(&app, &arguments).await,
+        Verb::Revoke(arguments) => contenders::revoke(&app, &arguments).await,
+        Verb::Break(arguments) => contenders::delete(&app, &arguments).await,
         Verb::Doctor(arguments) => doctor::run(&app, &arguments).await,
         Verb::Completions(arguments) => completions::run(&app, &arguments),
         Verb::Man(arguments) => man::run(&app, &arguments),

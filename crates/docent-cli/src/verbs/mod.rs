@@ -2,11 +2,13 @@
 
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod contenders;
 pub(crate) mod dev;
 pub(crate) mod discover;
 mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod elect;
+pub(crate) mod inspect;
 pub(crate) mod lock;
 pub(crate) mod man;
 pub(crate) mod queue;

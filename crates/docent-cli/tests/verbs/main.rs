@@ -7,5 +7,7 @@ mod discover;
 mod docent_command;
 mod doctor;
 mod doctor_faults;
+mod guide;
+mod inspect;
 mod queue;
 mod register;

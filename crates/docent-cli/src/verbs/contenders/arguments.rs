@@ -1,0 +1,28 @@
+use clap::Args;
+
+/// Ask a holder of a lock to leave. It may ignore that: only its program can tell what is safe.
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArguments {
+    /// Path of a mutex, read/write lock or semaphore
+    pub(super) path: String,
+
+    /// Name of a contender, as `inspect` lists it [default: all who hold]
+    pub(super) name: Option<String>,
+}
+
+/// Delete the node of a holder or waiter, after showing whose it is.
+///
+/// A holder that lives learns of it as fast as the next one does, and may work on for a moment: only what
+/// checks the fence is safe from that. Ask it to leave with `revoke` first.
+#[derive(Debug, Args)]
+pub(crate) struct BreakArguments {
+    /// Path of a lock or an election
+    pub(super) path: String,
+
+    /// Name of a contender, as `inspect` lists it [default: the one that holds]
+    pub(super) name: Option<String>,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(super) yes: bool,
+}

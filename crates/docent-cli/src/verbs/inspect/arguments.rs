@@ -1,0 +1,107 @@
+use crate::args::duration;
+use clap::Args;
+use docent::inspect::Kind;
+use std::time::Duration;
+
+/// Tell which recipe a path is and how it stands, whoever wrote it: Docent, Curator or kazoo.
+///
+/// Ages are counted by the servers' clock. To know it a node is made below /_docent/markers and deleted
+/// again.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Path of a lock, election, queue, service, configuration or another recipe
+    pub(super) path: String,
+
+    /// Go on, and print it again after each change
+    #[arg(short, long)]
+    pub(super) watch: bool,
+
+    /// Write nothing: ages are then at least what is shown
+    #[arg(long)]
+    pub(super) read_only: bool,
+}
+
+/// List the recipes below a path.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Kind to list: locks, elections, services, queues or configs; then the path to begin at
+    #[arg(value_name = "KIND] [ROOT", num_args = 0..=2)]
+    words: Vec<String>,
+
+    /// Go on, and list them again after each change
+    #[arg(short, long)]
+    pub(super) watch: bool,
+
+    /// Time from one look to the next with --watch
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub(super) every: Duration,
+
+    /// Most nodes to read
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    pub(super) nodes: usize,
+
+    /// Most levels to go down
+    #[arg(long, value_name = "NUMBER", default_value_t = 16)]
+    pub(super) depth: usize,
+
+    /// Write nothing: ages are then at least what is shown
+    #[arg(long)]
+    pub(super) read_only: bool,
+}
+
+/// Recipes of one word of `ls`.
+const KINDS: [(&str, &[Kind]); 5] = [
+    ("locks", &[Kind::Mutex, Kind::ReadWriteLock, Kind::Semaphore, Kind::TimedLease]),
+    ("elections", &[Kind::Election]),
+    ("services", &[Kind::Service, Kind::Registry]),
+    ("queues", &[Kind::Queue]),
+    ("configs", &[Kind::Config, Kind::Value, Kind::Counter]),
+];
+
+impl ListArguments {
+    /// The path to begin at, and the kinds to list; `None` for all.
+    ///
+    /// # Errors
+    /// The rule that the words break.
+    pub(super) fn selection(&self) -> Result<(&str, Option<&'static [Kind]>), String> {
+        let (kind, root) = match &self.words[..] {
+            [] => (None, "/"),
+            [root] if root.starts_with('/') => (None, &**root),
+            [kind] => (Some(kind), "/"),
+            [kind, root, ..] => (Some(kind), &**root),
+        };
+        let kinds = kind.map(|kind| {
+            let known = KINDS.iter().find(|(name, _)| name == kind);
+            let rule =
+                || format!("{kind:?} must be locks, elections, services, queues or configs, or a path");
+            known.map(|(_, kinds)| *kinds).ok_or_else(rule)
+        });
+        Ok((root, kinds.transpose()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        list: ListArguments,
+    }
+
+    fn selection(words: &[&str]) -> Result<(String, Option<usize>), String> {
+        let command = Command::parse_from(["ls"].iter().chain(words));
+        command.list.selection().map(|(root, kinds)| (root.to_owned(), kinds.map(<[_]>::len)))
+    }
+
+    #[test]
+    fn kind_and_root_may_both_be_left_out() {
+        assert_eq!(selection(&[]), Ok(("/".into(), None)));
+        assert_eq!(selection(&["/shop"]), Ok(("/shop".into(), None)));
+        assert_eq!(selection(&["queues"]), Ok(("/".into(), Some(1))));
+        assert_eq!(selection(&["locks", "/shop"]), Ok(("/shop".into(), Some(4))));
+        assert!(selection(&["lock"]).unwrap_err().contains("must be locks"));
+    }
+}

@@ -1,0 +1,61 @@
+use super::time::age;
+use crate::output::utc;
+use docent::inspect::{Recipe, Since};
+
+/// Facts about a recipe as a whole, each with its name.
+pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
+    match recipe {
+        Recipe::Semaphore(semaphore) => optional("limit", semaphore.limit).into_iter().collect(),
+        Recipe::Election(election) => optional("term", election.term).into_iter().collect(),
+        Recipe::Queue(queue) => {
+            let head = queue.head.as_ref().map(|head| format!("{}, {} old", head.name, age(head.since)));
+            let dead = [optional("dead letters", queue.dead), optional("idle consumers", queue.idle)];
+            let items = [("items", queue.depth.to_string()), ("delayed", queue.delayed.to_string())];
+            let more = [optional("in work", queue.claimed), optional("head", head)];
+            items.into_iter().chain(more.into_iter().chain(dead).flatten()).collect()
+        }
+        Recipe::Config(config) => {
+            let history = ("history", format!("{} earlier values", config.history.len()));
+            value(config.version, config.size, config.modified).into_iter().chain([history]).collect()
+        }
+        Recipe::Value(shared) => value(shared.version, shared.size, shared.modified).to_vec(),
+        Recipe::Counter(counter) => {
+            vec![("number", counter.number.clone()), ("changed", changed(counter.modified))]
+        }
+        Recipe::Barrier(barrier) => {
+            let set = barrier.since.map(changed);
+            [optional("set", set), optional("by", barrier.identity.as_ref())].into_iter().flatten().collect()
+        }
+        Recipe::DoubleBarrier(barrier) => vec![("ready", yes_or_no(barrier.is_ready))],
+        Recipe::TimedLease(lease) => {
+            let over = lease.is_over.map(yes_or_no);
+            let facts = [
+                optional("holder", lease.holder.as_ref()),
+                optional("until", lease.end.map(utc)),
+                optional("over", over),
+            ];
+            facts.into_iter().flatten().collect()
+        }
+        Recipe::Plain(plain) => {
+            let children = ("children", plain.children.to_string());
+            value(plain.version, plain.size, plain.modified).into_iter().chain([children]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn optional(name: &'static str, value: Option<impl ToString>) -> Option<(&'static str, String)> {
+    value.map(|value| (name, value.to_string()))
+}
+
+fn value(version: i32, size: usize, modified: Since) -> [(&'static str, String); 3] {
+    [("version", version.to_string()), ("bytes", size.to_string()), ("changed", changed(modified))]
+}
+
+fn changed(since: Since) -> String {
+    format!("{}, {} ago", utc(since.at), age(Some(since)))
+}
+
+fn yes_or_no(is: bool) -> String {
+    (if is { "yes" } else { "no" }).to_owned()
+}
