@@ -1,10 +1,11 @@
 //! Docent side by side with its peers on one server, and its server side by side with a real ZooKeeper. Start
-//! it with `cargo xtask bench session`, `cargo xtask bench recipes` or `cargo xtask bench server`.
+//! it with `cargo xtask bench session`, `recipes`, `server` or `command-line`.
 //!
 //! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them,
 //! so that CPU time is the client's alone. `docs/benchmarks.md` explains the measures and how to read them.
 
 mod clients;
+mod command_line;
 mod measures;
 mod recipes;
 mod report;
@@ -30,6 +31,11 @@ enum Bench {
     Server(server::Options),
     /// Our recipes, Curator's and kazoo's on one server.
     Recipes(recipes::Options),
+    /// The command `docent` from start to exit, beside other ways to hold a lock.
+    CommandLine(command_line::Options),
+    /// A lock by one call after the other: a rival of the command.
+    #[command(hide = true)]
+    SequentialLock(command_line::SequentialOptions),
     /// Our recipes: the command of the measured process.
     #[command(hide = true)]
     RecipeWorker,
@@ -47,6 +53,8 @@ fn main() -> Result<()> {
         Bench::Session(options) => runtime.block_on(session::run(options)),
         Bench::Server(options) => runtime.block_on(server::run(options)),
         Bench::Recipes(options) => runtime.block_on(recipes::run(options)),
+        Bench::CommandLine(options) => runtime.block_on(command_line::run(options)),
+        Bench::SequentialLock(options) => runtime.block_on(command_line::sequential_lock(options)),
         Bench::RecipeWorker => runtime.block_on(async { tokio::spawn(recipes::work()).await? }),
         Bench::Serve => runtime.block_on(async { tokio::spawn(server::serve()).await? }),
         // On a worker's thread, as the tasks of a service run: the thread of `block_on` is none.

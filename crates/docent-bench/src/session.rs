@@ -94,28 +94,29 @@ pub(crate) async fn prepare(server: SocketAddr) -> Result<()> {
     Ok(client.close().await?)
 }
 
+/// Server that clients are measured on.
 #[derive(Debug)]
-enum Server {
+pub(crate) enum Server {
     Real(RealServer),
     Embedded(Box<docent::server::Server>),
 }
 
 impl Server {
-    async fn start(embedded: bool) -> Result<Self> {
+    pub(crate) async fn start(embedded: bool) -> Result<Self> {
         Ok(match embedded {
             true => Self::Embedded(Box::new(docent::server::Server::start().await?)),
             false => Self::Real(RealServer::start().await?),
         })
     }
 
-    fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         match self {
             Self::Real(server) => server.address(),
             Self::Embedded(server) => server.local_addr(),
         }
     }
 
-    fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Real(_) => "real ZooKeeper",
             Self::Embedded(_) => "embedded server",

@@ -3,4 +3,4 @@
 pub use crate::options::ServerOptions;
 pub use crate::proxy::{Direction, Fate, Flow, FrameKind, KeptAlive, On, Proxy, Rule, Sessions, Traced};
 pub use crate::raw::{RawClient, RawError, Reply};
-pub use crate::real::RealEnsemble;
+pub use crate::real::{Java, RealEnsemble};

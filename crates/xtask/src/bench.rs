@@ -11,5 +11,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         packages::ensure_curator()?;
         packages::ensure_python()?;
     }
+    if arguments.first().is_some_and(|bench| bench == "command-line") {
+        execute(&mut cargo("build --release --package docent-cli"))?;
+    }
     execute(cargo("run --release --package docent-bench --").args(arguments))
 }

@@ -3,6 +3,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const DEBIAN_JARS: &str = "/usr/share/java";
 
@@ -13,19 +14,29 @@ const DEBIAN_EXTRAS: [&str; 4] =
 
 /// The Java runtime and the path of its classes.
 #[derive(Debug, Clone)]
-pub(super) struct Java {
+pub struct Java {
     pub(super) program: PathBuf,
     pub(super) class_path: OsString,
 }
 
 impl Java {
     /// Looks for ZooKeeper in `ZOOKEEPER_HOME` when that is set, else where Debian's packages put it.
-    pub(super) fn find() -> Result<Self, Missing> {
+    ///
+    /// # Errors
+    /// [`Missing`] with what to install.
+    pub fn find() -> Result<Self, Missing> {
         let class_path = match env::var_os("ZOOKEEPER_HOME") {
             Some(home) => distribution(Path::new(&home))?,
             None => debian(Path::new(DEBIAN_JARS))?,
         };
         Ok(Self { program: program().ok_or(Missing::Java)?, class_path })
+    }
+
+    /// A command that runs Java with these classes; the name of the class is to follow.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("-cp").arg(&self.class_path);
+        command
     }
 }
 

@@ -10,4 +10,5 @@ mod server;
 
 pub use ensemble::RealEnsemble;
 pub use error::{Missing, StartError};
+pub use java::Java;
 pub use server::RealServer;
