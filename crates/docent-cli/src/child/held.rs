@@ -5,6 +5,7 @@ use super::signals::is_end;
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
 use docent::guard::Guard;
+use docent::recipe::{AsHold, HoldRef};
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -19,6 +20,8 @@ pub(crate) struct Finished<G> {
     pub(crate) status: ExitStatus,
     /// Reason why the guard was lost, or was about to be, while the command ran.
     pub(crate) lost: Option<String>,
+    /// True when somebody asked the holder to leave.
+    pub(crate) revoked: bool,
     /// Signals that were passed on.
     passed_on: Vec<Signal>,
 }
@@ -40,13 +43,14 @@ impl<G> Finished<G> {
 
 /// Runs a command for as long as `guard` is held. Signals are passed on to it. When the lease is about to end
 /// it is told to stop, and then killed, as `policy` says: it is dead before somebody else can hold the lock.
+/// It gets SIGTERM as well when somebody asks the holder to leave.
 ///
 /// # Errors
 /// `NotRunnable` when no process can be made.
 ///
 /// # Cancel safety
 /// Dropping it kills the command, and then gives the guard up.
-pub(crate) async fn run_held<G: Guard + 'static>(
+pub(crate) async fn run_held<G: AsHold + 'static>(
     guard: G,
     command: &ChildCommand,
     policy: KillPolicy,
@@ -56,17 +60,24 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     let pipe = LostPipe::new().ok();
     let running = Running::start(command, pipe.as_ref())?;
     let deadline = deadline(&guard, policy, &running)?;
-    let mut supervision =
-        Supervision { guard: &*guard, running, deadline, pipe, lost: None, passed_on: Vec::new() };
+    let mut supervision = Supervision {
+        guard: &*guard,
+        running,
+        deadline,
+        pipe,
+        lost: None,
+        revoked: false,
+        passed_on: Vec::new(),
+    };
     supervision.until_ended(signals).await;
     if supervision.passed_on.iter().any(|signal| is_end(*signal)) {
         // Still under the guard, which the deadline looks at.
         supervision.running.end_rest(policy.kill_after).await;
     }
-    let Supervision { running, lost, passed_on, .. } = supervision.end().await;
+    let Supervision { running, lost, revoked, passed_on, .. } = supervision.end().await;
     let status = running.collect()?;
     let guard = Arc::into_inner(guard).expect("the thread that shared it has ended");
-    Ok(Finished { guard, status, lost, passed_on })
+    Ok(Finished { guard, status, lost, revoked, passed_on })
 }
 
 /// Command that runs under a guard.
@@ -78,10 +89,11 @@ struct Supervision<'a, G> {
     /// `None` once the command was told.
     pipe: Option<LostPipe>,
     lost: Option<String>,
+    revoked: bool,
     passed_on: Vec<Signal>,
 }
 
-impl<G: Guard> Supervision<'_, G> {
+impl<G: AsHold> Supervision<'_, G> {
     /// Passes on signals and the loss of the guard until the command has ended.
     async fn until_ended(&mut self, signals: &mut Signals) {
         let mut told = false;
@@ -99,6 +111,10 @@ impl<G: Guard> Supervision<'_, G> {
                 }
                 () = self.running.ended() => return,
                 signal = signals.next() => self.pass_on(signal),
+                () = revoked(self.guard), if !self.revoked => {
+                    self.revoked = true;
+                    self.running.group().signal(Signal::TERM);
+                }
             }
         }
     }
@@ -125,7 +141,7 @@ impl<G: Guard> Supervision<'_, G> {
 }
 
 /// The deadline of a command, unless it may go on without the guard.
-fn deadline<G: Guard + 'static>(
+fn deadline<G: AsHold + 'static>(
     guard: &Arc<G>,
     policy: KillPolicy,
     running: &Running,
@@ -136,6 +152,14 @@ fn deadline<G: Guard + 'static>(
     let (held, group) = (Arc::clone(guard), Arc::clone(running.group()));
     let deadline = Deadline::start(policy, group, move || held.lease_left());
     deadline.map(Some).map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))
+}
+
+/// Resolves when somebody asked the holder to leave.
+pub(crate) async fn revoked(guard: &impl AsHold) {
+    match guard.as_hold() {
+        HoldRef::One(hold) => hold.revoked().await,
+        HoldRef::Set(_) => std::future::pending().await,
+    }
 }
 
 /// Resolves when the command was told to stop.

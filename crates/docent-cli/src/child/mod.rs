@@ -21,7 +21,7 @@ mod signals;
 mod trampoline;
 
 pub(crate) use command::ChildCommand;
-pub(crate) use held::{Finished, run_held};
+pub(crate) use held::{Finished, revoked, run_held};
 pub(crate) use keeper::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
 pub(crate) use run::{run, run_after};

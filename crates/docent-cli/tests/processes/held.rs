@@ -19,6 +19,26 @@ both_backends! {
         assert_eq!(run(&connect, ["lock", "-n", "/a", "--", "true"]).await.code, 0, "it is free at once");
     }
 
+    async fn a_holder_that_is_asked_to_leave_ends_and_so_does_its_command(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut holder = Run::start(&connect, ["lock", "/a"]);
+        holder.line().await;
+        assert_eq!(run(&connect, ["revoke", "/a"]).await.code, 0);
+        let ended = holder.end().await;
+        assert_eq!(ended.code, 0);
+        assert!(ended.stderr.contains("was asked to leave"), "{}", ended.stderr);
+
+        let script = "trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done";
+        let mut holder = Run::start(&connect, ["lock", "/a", "--", "sh", "-c", script]);
+        assert_eq!(holder.line().await, "ready");
+        assert_eq!(run(&connect, ["revoke", "/a"]).await.code, 0);
+        let ended = holder.end().await;
+        assert_eq!(ended.code, 7);
+        assert!(ended.stderr.contains("was asked to leave"), "{}", ended.stderr);
+        assert_eq!(run(&connect, ["lock", "-n", "/a", "--", "true"]).await.code, 0, "it is free");
+    }
+
     async fn readers_share_and_keep_a_writer_out(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -4,7 +4,7 @@ use super::kind::Lock;
 use super::line::HeldLine;
 use super::progress;
 use crate::app::App;
-use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, revoked, run_held};
 use crate::connect::close;
 use crate::exit::{Ending, Failure, Outcome};
 use docent::Client;
@@ -27,7 +27,7 @@ async fn locked(app: &App, arguments: &Arguments, client: &Client, signals: &mut
     // A signal that came with the lock ends the wait as well.
     signals.check()?;
     match ChildCommand::new(&arguments.command) {
-        Some(command) => run_command(&arguments.path, held, &command, policy, signals).await,
+        Some(command) => run_command(app, &arguments.path, held, &command, policy, signals).await,
         None => hold(app, &arguments.path, held, signals).await,
     }
 }
@@ -54,6 +54,7 @@ async fn acquire(
 }
 
 async fn run_command(
+    app: &App,
     path: &str,
     held: Held,
     command: &ChildCommand,
@@ -61,8 +62,11 @@ async fn run_command(
     signals: &mut Signals,
 ) -> Outcome {
     let command = command.clone().under(path, held.fence());
-    let Finished { guard, status, lost, .. } = run_held(held, &command, policy, signals).await?;
+    let Finished { guard, status, lost, revoked, .. } = run_held(held, &command, policy, signals).await?;
     drop(guard);
+    if revoked {
+        app.output.remark(asked(path));
+    }
     match lost {
         Some(reason) if policy.ends_command() => {
             Err(Failure::Lost(format!("{path:?} was lost while {:?} ran: {reason}", command.name())))
@@ -71,11 +75,19 @@ async fn run_command(
     }
 }
 
-/// Holds the lock until a signal comes.
+fn asked(path: &str) -> String {
+    format!("the holder of {path:?} was asked to leave")
+}
+
+/// Holds the lock until a signal comes, or somebody asks for it.
 async fn hold(app: &App, path: &str, held: Held, signals: &mut Signals) -> Outcome {
     HeldLine { path, fence: held.fence() }.print(&app.output)?;
     tokio::select! {
         _ = signals.next() => Ok(Ending::Done),
+        () = revoked(&held) => {
+            app.output.remark(asked(path));
+            Ok(Ending::Done)
+        }
         reason = held.lost() => Err(Failure::Lost(format!("{path:?} was lost: {reason}"))),
     }
 }
