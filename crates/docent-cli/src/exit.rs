@@ -96,6 +96,22 @@ impl Failure {
         }
     }
 
+    /// The same failure, with `more` at the end of its text. One that is not told stays as it is.
+    pub(crate) fn with(mut self, more: &str) -> Self {
+        match &mut self {
+            Self::Usage(text)
+            | Self::BadData(text)
+            | Self::Unreachable(text)
+            | Self::NotAcquired { text, .. }
+            | Self::Lost(text)
+            | Self::NoPermission(text)
+            | Self::NotRunnable(text)
+            | Self::Other(text) => text.push_str(more),
+            Self::Signal(_) | Self::BrokenPipe => {}
+        }
+        self
+    }
+
     fn text(&self) -> &str {
         match self {
             Self::Usage(text)

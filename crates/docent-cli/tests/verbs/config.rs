@@ -96,6 +96,22 @@ both_backends! {
         assert!(edit(&connect, &path).await.ok().stderr.contains("nothing was changed"));
     }
 
+    async fn work_in_an_editor_is_kept_when_it_cannot_be_published(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let folder = tempfile::tempdir().unwrap();
+        config(&connect, &["set", KEY, "1"]).await.ok();
+        let long = "{ printf '\"'; head -c 3000000 /dev/zero | tr '\\0' x; printf '\"'; } > \"$1\"";
+        for (script, code, length) in [(long, 65, 3_000_002), ("echo '{oops' > \"$1\"", 65, 6), ("echo 2 > \"$1\"; exit 1", 1, 2)] {
+            let ended = edit(&connect, &editor(folder.path(), script)).await;
+            assert_eq!(ended.code, code, "{ended:?}");
+            let kept = ended.stderr.trim().rsplit(' ').next().unwrap();
+            assert_eq!(std::fs::read(kept).unwrap().len(), length, "{ended:?}");
+            std::fs::remove_file(kept).unwrap();
+        }
+        assert_eq!(config(&connect, &["get", KEY]).await.stdout, "1");
+    }
+
     async fn earlier_values_are_listed_and_come_back(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

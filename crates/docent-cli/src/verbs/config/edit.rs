@@ -4,7 +4,7 @@ use super::set::tell;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use bytes::Bytes;
-use docent::config::{Config, PublishError};
+use docent::config::{Config, PublishError, Snapshot};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
@@ -12,31 +12,51 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
-/// Lets the user change the value in an editor, and publishes it if nobody else did meanwhile.
+/// Lets the user change the value in an editor, and publishes it if nobody else did meanwhile. The file with a
+/// changed value is kept wherever that is not published.
 pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Edit) -> Outcome {
     let seen = config.get().await?;
     let before = seen.as_ref().map(|seen| seen.value().clone()).unwrap_or_default();
     let file = written(&before).map_err(|error| unusable(&error))?;
-    edit(file.path()).await?;
-    let value = Bytes::from(fs::read(file.path()).map_err(|error| unusable(&error))?);
-    if value == before {
-        app.output.remark("nothing was changed");
-        return Ok(Ending::Done);
-    }
-    if let Err(refusal) = check_json(&value, arguments.json) {
-        return Err(kept(file, &refusal.to_string(), Failure::BadData));
-    }
-    let published = match &seen {
-        Some(seen) => config.publish_if(&value, seen).await,
-        None => config.publish_new(&value).await,
-    };
-    match published {
-        Ok(published) => tell(app, config.path(), &published).map(|()| Ending::Done),
-        Err(PublishError::Conflict) => {
-            Err(kept(file, "somebody else published meanwhile: nothing was published", Failure::Other))
+    let published = match changed(file.path(), &before, arguments).await {
+        Ok(Some(value)) => publish(config, &value, seen.as_ref()).await,
+        Ok(None) => {
+            app.output.remark("nothing was changed");
+            return Ok(Ending::Done);
         }
-        Err(error) => Err(error.into()),
+        Err(failure) => Err(failure),
+    };
+    let published = published.map_err(|failure| kept(file, &before, failure))?;
+    tell(app, config.path(), &published).map(|()| Ending::Done)
+}
+
+/// The value that the user made of the one `before`; `None` where that is the same.
+async fn changed(file: &Path, before: &Bytes, arguments: &Edit) -> Result<Option<Bytes>, Failure> {
+    edit(file).await?;
+    let value = Bytes::from(fs::read(file).map_err(|error| unusable(&error))?);
+    if value == *before {
+        return Ok(None);
     }
+    check_json(&value, arguments.json)?;
+    Ok(Some(value))
+}
+
+/// Publishes a value in place of the one that was `seen`.
+async fn publish(
+    config: &Config<Bytes>,
+    value: &Bytes,
+    seen: Option<&Snapshot<Bytes>>,
+) -> Result<Snapshot<Bytes>, Failure> {
+    let published = match seen {
+        Some(seen) => config.publish_if(value, seen).await,
+        None => config.publish_new(value).await,
+    };
+    published.map_err(|error| match error {
+        PublishError::Conflict => {
+            Failure::Other("somebody else published meanwhile: nothing was published".to_owned())
+        }
+        error => error.into(),
+    })
 }
 
 /// A file of this user alone, with the value.
@@ -71,11 +91,14 @@ fn editor() -> Result<String, Failure> {
     editor.into_string().map_err(|_| Failure::Usage("the name in EDITOR is not UTF-8".to_owned()))
 }
 
-/// Keeps the file with the user's work, and says where it is.
-fn kept(file: NamedTempFile, reason: &str, failure: fn(String) -> Failure) -> Failure {
+/// Keeps the file with the user's work, and says where it is. A value as it was `before` is no work.
+fn kept(file: NamedTempFile, before: &Bytes, failure: Failure) -> Failure {
+    if fs::read(file.path()).is_ok_and(|value| value == *before) {
+        return failure;
+    }
     match file.keep() {
-        Ok((_, path)) => failure(format!("{reason}; the changed value is in {}", path.display())),
-        Err(_) => failure(reason.to_owned()),
+        Ok((_, path)) => failure.with(&format!("; the changed value is in {}", path.display())),
+        Err(error) => failure.with(&format!("; the changed value is lost: {error}")),
     }
 }
 
