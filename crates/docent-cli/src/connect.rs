@@ -53,9 +53,20 @@ impl App {
         &self,
         work: impl AsyncFnOnce(&Client, &mut Signals) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut signals = Signals::listen()?;
-        let client = self.connect_or_signal(&mut signals, None).await?;
-        let done = work(&client, &mut signals).await;
+        self.with_client(&mut Signals::listen()?, work).await
+    }
+
+    /// As [`with_signals`](Self::with_signals), for a caller that listens for signals already.
+    ///
+    /// # Errors
+    /// As [`with_signals`](Self::with_signals).
+    pub(crate) async fn with_client<T>(
+        &self,
+        signals: &mut Signals,
+        work: impl AsyncFnOnce(&Client, &mut Signals) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let client = self.connect_or_signal(signals, None).await?;
+        let done = work(&client, signals).await;
         close(&client).await;
         done
     }

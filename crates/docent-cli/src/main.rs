@@ -6,6 +6,7 @@ mod child;
 mod cli;
 mod connect;
 mod exit;
+mod input;
 mod log;
 mod output;
 mod verbs;
@@ -26,7 +27,12 @@ fn main() -> ExitCode {
     log::start(&cli.global);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(verbs::run(cli, output.clone())),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(verbs::run(cli, output.clone()));
+            // A read of standard input that nobody writes to would hold up the end.
+            runtime.shutdown_background();
+            outcome
+        }
         Err(error) => Err(Failure::Other(format!("cannot start: {error}"))),
     };
     exit::report(outcome, &output)

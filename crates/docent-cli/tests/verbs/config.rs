@@ -5,6 +5,7 @@ use docent_battery::{Backend, both_backends};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 const KEY: &str = "/config/limits";
 
@@ -33,6 +34,20 @@ both_backends! {
         assert_eq!(config(&connect, &["get", KEY]).await.ok().stdout, value);
         let shown = &config(&connect, &["get", KEY, "-o", "json"]).await.ok().json()[0];
         assert_eq!((&shown["value"], &shown["version"]), (&value.into(), &0.into()), "{shown}");
+    }
+
+    async fn a_wait_for_standard_input_ends_by_a_signal_at_once(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let set: &[&str] = &["config", "set", KEY];
+        // A value is read before servers are asked for.
+        let writes = [("127.0.0.1:1", set), (&connect, &["queue", "put", "--whole", KEY])];
+        for (connect, arguments) in writes {
+            let (run, _stdin) = Running::start_reading(connect, arguments).await;
+            let began = Instant::now();
+            assert_eq!(run.stop(Signal::TERM).await, 143, "{arguments:?}");
+            assert!(began.elapsed() < Duration::from_secs(5), "{arguments:?}");
+        }
     }
 
     async fn a_value_that_is_not_there_is_a_failure(backend: Backend) {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// Longest time that a command may take.
@@ -88,7 +88,23 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Self {
-        let mut child = docent(connect, arguments).spawn().unwrap();
+        Self::spawn(&mut docent(connect, arguments))
+    }
+
+    /// Starts a run whose standard input is open, and returns once it reads: it takes more than a pipe holds.
+    pub(crate) async fn start_reading<A: AsRef<OsStr>>(
+        connect: &str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> (Self, ChildStdin) {
+        let mut running = Self::spawn(docent(connect, arguments).stdin(Stdio::piped()));
+        let mut stdin = running.child.stdin.take().unwrap();
+        let input = vec![b'7'; 4 << 20];
+        timeout(PATIENCE, stdin.write_all(&input)).await.expect("it reads").unwrap();
+        (running, stdin)
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
     }

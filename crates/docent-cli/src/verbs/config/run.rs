@@ -1,6 +1,7 @@
 use super::arguments::{Action, Arguments};
 use super::{edit, get, history, set, watch};
 use crate::app::App;
+use crate::child::Signals;
 use crate::exit::{Failure, Outcome};
 use bytes::Bytes;
 use docent::Client;
@@ -8,11 +9,17 @@ use docent::config::{Config, Raw};
 
 /// Runs the action that was given. A signal ends it, but for an editor, to which the terminal belongs.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
-    app.with_signals(async |client, signals| {
+    let mut signals = Signals::listen()?;
+    let given = match &arguments.action {
+        // Before a session is there: whoever writes to standard input may take long.
+        Action::Set(set) => signals.or(set::value(set)).await??,
+        _ => Bytes::new(),
+    };
+    app.with_client(&mut signals, async |client, signals| {
         let config = |key: &str| value(client, key);
         match &arguments.action {
             Action::Get(get) => signals.or(get::run(app, &config(&get.key)?, get)).await?,
-            Action::Set(set) => signals.or(set::run(app, &config(&set.key)?, set)).await?,
+            Action::Set(set) => signals.or(set::run(app, &config(&set.key)?, set, &given)).await?,
             Action::Edit(edit) => edit::run(app, &config(&edit.key)?, edit).await,
             Action::Watch(watch) => watch::run(app, &config(&watch.key)?, watch, signals).await,
             Action::History(history) => signals.or(history::list(app, &config(&history.key)?)).await?,

@@ -3,19 +3,31 @@ use super::failure::{check_json, missing};
 use super::shown::Shown;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
+use crate::input;
 use bytes::Bytes;
 use docent::config::{Config, Snapshot};
 use std::fs;
-use std::io::{self, Read};
 
-/// Publishes a value, from the arguments, a file or standard input.
-pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Set) -> Outcome {
-    let value = value(arguments)?;
+/// The value to publish: from the arguments, a file or standard input.
+pub(super) async fn value(arguments: &Set) -> Result<Bytes, Failure> {
+    let value = match (&arguments.value, &arguments.file) {
+        (Some(value), _) => value.clone().into(),
+        (None, Some(file)) => {
+            let read = fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()));
+            read.map_err(Failure::Usage)?.into()
+        }
+        (None, None) => Bytes::from(input::all().await?),
+    };
     check_json(&value, arguments.json)?;
+    Ok(value)
+}
+
+/// Publishes a value.
+pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Set, value: &Bytes) -> Outcome {
     let published = match (arguments.if_version, arguments.if_absent) {
-        (Some(version), _) => config.publish_if(&value, &seen(config, version).await?).await?,
-        (None, true) => config.publish_new(&value).await?,
-        (None, false) => config.publish(&value).await?,
+        (Some(version), _) => config.publish_if(value, &seen(config, version).await?).await?,
+        (None, true) => config.publish_new(value).await?,
+        (None, false) => config.publish(value).await?,
     };
     tell(app, config.path(), &published)?;
     Ok(Ending::Done)
@@ -43,20 +55,5 @@ async fn seen(config: &Config<Bytes>, version: i32) -> Result<Snapshot<Bytes>, F
                 config.path()
             )))
         }
-    }
-}
-
-fn value(arguments: &Set) -> Result<Bytes, Failure> {
-    if let Some(value) = &arguments.value {
-        return Ok(value.clone().into());
-    }
-    if let Some(file) = &arguments.file {
-        let read = fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()));
-        return read.map(Bytes::from).map_err(Failure::Usage);
-    }
-    let mut value = Vec::new();
-    match io::stdin().lock().read_to_end(&mut value) {
-        Ok(_) => Ok(value.into()),
-        Err(error) => Err(Failure::Other(format!("cannot read standard input: {error}"))),
     }
 }

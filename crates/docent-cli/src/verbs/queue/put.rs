@@ -1,10 +1,10 @@
 use super::arguments::Put;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
+use crate::input;
 use bytes::Bytes;
 use docent::queue::{PutOptions, Queue};
-use std::io;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, stdin};
+use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 
 /// Puts the items that were given, or those of standard input, in their order. Each is put by itself: after a
 /// failure the items before it are in the queue.
@@ -17,9 +17,7 @@ pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put) -> Out
         count += 1;
     }
     if arguments.whole {
-        let mut item = Vec::new();
-        stdin().read_to_end(&mut item).await.map_err(|error| unreadable(&error))?;
-        queue.put_with(&item.into(), options).await?;
+        queue.put_with(&input::all().await?.into(), options).await?;
         count = 1;
     } else if arguments.items.is_empty() {
         count = put_lines(queue, options).await?;
@@ -32,13 +30,9 @@ pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put) -> Out
 async fn put_lines(queue: &Queue<Bytes>, options: PutOptions) -> Result<usize, Failure> {
     let mut lines = BufReader::new(stdin()).split(b'\n');
     let mut count = 0;
-    while let Some(line) = lines.next_segment().await.map_err(|error| unreadable(&error))? {
+    while let Some(line) = lines.next_segment().await.map_err(|error| input::unreadable(&error))? {
         queue.put_with(&line.into(), options).await?;
         count += 1;
     }
     Ok(count)
-}
-
-fn unreadable(error: &io::Error) -> Failure {
-    Failure::Other(format!("cannot read standard input: {error}"))
 }
