@@ -3,6 +3,7 @@
 use crate::docent_command::{Ended, Running, run, run_with, servers};
 use docent_battery::{Backend, both_backends};
 use rustix::process::Signal;
+use std::time::{Duration, Instant};
 
 const JOBS: &str = "/queues/jobs";
 
@@ -52,6 +53,22 @@ both_backends! {
         let well = queue(&connect, &["take", JOBS, "--", "sh", "-c", script]).await.ok();
         assert_eq!(well.stdout, "work /queues/jobs 2 fenced named\n");
         assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "0\n");
+    }
+
+    async fn a_command_that_fails_uses_up_no_backlog(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "a", "b", "c"]).await.ok();
+        let script = "echo $DOCENT_DELIVERIES; exit 1";
+        let mut taker = Running::start(&connect, ["queue", "take", JOBS, "--follow", "--", "sh", "-c", script]);
+        assert_eq!(taker.line().await, "1");
+        let began = Instant::now();
+        taker.line().await;
+        taker.line().await;
+        assert!(began.elapsed() > Duration::from_millis(1_500), "{:?}", began.elapsed());
+        assert_eq!(taker.stop(Signal::TERM).await, 143);
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "3\n", "all of them are back");
+        assert_eq!(queue(&connect, &["dead", JOBS, "-o", "json"]).await.ok().stdout, "");
     }
 
     async fn an_item_whose_command_is_not_there_goes_back(backend: Backend) {

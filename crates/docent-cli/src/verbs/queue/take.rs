@@ -6,6 +6,11 @@ use crate::exit::{Ending, Failure, Outcome};
 use bytes::Bytes;
 use docent::Error;
 use docent::queue::{Delivery, Queue};
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// Least time from the beginning of a command that fails to the next one.
+const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Takes one item, or one after the other, and prints it or runs the command for it.
 pub(super) async fn run(
@@ -22,6 +27,7 @@ pub(super) async fn run(
             return if is_first || !arguments.follow { Err(none(queue)) } else { Ok(Ending::Done) };
         };
         is_first = false;
+        let began = Instant::now();
         let outcome = match ChildCommand::new(&arguments.command) {
             Some(command) => run_command(queue.path(), delivery, command, policy, signals).await,
             None => hand_out(app, delivery).await,
@@ -30,7 +36,10 @@ pub(super) async fn run(
             return outcome;
         }
         signals.check_end()?;
-        go_on(app, outcome)?;
+        if !go_on(app, outcome)? {
+            // What one item lacked the next one may lack too: a backlog is not used up within a moment.
+            signals.or(sleep_until(began + FAILURE_INTERVAL)).await?;
+        }
     }
 }
 
@@ -55,7 +64,8 @@ async fn hand_out(app: &App, delivery: Delivery<Bytes>) -> Outcome {
     Ok(Ending::Done)
 }
 
-/// Runs the command for an item: it is acknowledged when that ends with 0, and goes back otherwise.
+/// Runs the command for an item: it is acknowledged when that ends with 0, and goes back otherwise, after the
+/// queue's growing delay, or at once when this process ends.
 async fn run_command(
     path: &str,
     delivery: Delivery<Bytes>,
@@ -72,26 +82,26 @@ async fn run_command(
     }
     match status.success() {
         true => guard.ack().await?,
-        false => guard.nack_now().await?,
+        false => guard.nack()?,
     }
     Ok(Ending::Child(status))
 }
 
-/// Tells of an item that was not done. Fails where the next one would fare no better.
-fn go_on(app: &App, outcome: Outcome) -> Result<(), Failure> {
+/// True when the item was done; tells of one that was not. Fails where the next one would fare no better.
+fn go_on(app: &App, outcome: Outcome) -> Result<bool, Failure> {
     match outcome {
         Ok(Ending::Child(status)) if matches!(status.code(), Some(126 | 127)) => {
             Err(Failure::NotRunnable("the command cannot be run; the item is back in the queue".to_owned()))
         }
         Ok(Ending::Child(status)) if !status.success() => {
-            app.output.remark(format!("the command ended with {status}; the item is back in the queue"));
-            Ok(())
+            app.output.remark(format!("the command ended with {status}; the item goes back into the queue"));
+            Ok(false)
         }
         Err(Failure::Lost(text)) => {
             app.output.remark(text);
-            Ok(())
+            Ok(false)
         }
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
         Err(failure) => Err(failure),
     }
 }
