@@ -6,6 +6,8 @@ use docent_testkit::eventually;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 const ORDERS: [&str; 9] =
@@ -71,6 +73,17 @@ both_backends! {
         until_enabled(&connect, true).await;
         std::fs::remove_file(&well).unwrap();
         until_enabled(&connect, false).await;
+    }
+
+    async fn a_check_that_cannot_be_run_is_told(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let loud = ORDERS.iter().filter(|argument| **argument != "-q");
+        let mut child = docent(&connect, loud.chain(&["--check", "/no/such/check"])).spawn().unwrap();
+        let mut told = String::new();
+        let read = async { BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).await };
+        timeout(PATIENCE, read).await.unwrap().unwrap();
+        assert!(told.contains("\"/no/such/check\" cannot be run: No such file"), "{told}");
     }
 
     async fn a_payload_comes_from_a_file_and_must_be_json(backend: Backend) {

@@ -19,34 +19,40 @@ pub(super) async fn keep_checked(
 ) -> Infallible {
     let Some(check) = &arguments.check else { return pending().await };
     let mut ticks = interval(arguments.every.max(Duration::from_millis(10)));
-    let mut was_well = false;
+    // It begins as disabled.
+    let mut was_well = None;
     loop {
         ticks.tick().await;
-        let is_well = passes(check, arguments.every).await;
-        if is_well == was_well || is_leaving.get() {
+        let result = check_once(check, arguments.every).await;
+        let is_well = result.is_ok();
+        if was_well == Some(is_well) || is_leaving.get() {
             continue;
         }
-        match registration.set_enabled(is_well).await {
-            Ok(()) => {
-                was_well = is_well;
-                app.output.remark(if is_well {
-                    "the check passes: enabled"
-                } else {
-                    "the check fails: disabled"
-                });
-            }
-            Err(error) => {
-                app.output.remark(format!("the state could not be told, and is told again: {error}"));
-            }
+        if let Err(error) = registration.set_enabled(is_well).await {
+            app.output.remark(format!("the state could not be told, and is told again: {error}"));
+            continue;
         }
+        was_well = Some(is_well);
+        app.output.remark(match result {
+            Ok(()) => "the check passes: enabled".to_owned(),
+            Err(reason) => format!("the check fails, {reason}: disabled"),
+        });
     }
 }
 
-/// True when the check ends with 0 in time. One that takes longer is killed.
-async fn passes(check: &str, limit: Duration) -> bool {
+/// Runs the check. One that takes longer than `limit` is killed.
+///
+/// # Errors
+/// The reason why it did not end with 0 in time.
+async fn check_once(check: &str, limit: Duration) -> Result<(), String> {
     let mut words = check.split_whitespace();
-    let Some(program) = words.next() else { return false };
+    let program = words.next().ok_or("it names no program")?;
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    matches!(timeout(limit, command.status()).await, Ok(Ok(status)) if status.success())
+    match timeout(limit, command.status()).await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(format!("it ended with {status}")),
+        Ok(Err(error)) => Err(format!("{program:?} cannot be run: {error}")),
+        Err(_) => Err(format!("it took longer than {limit:?}")),
+    }
 }
