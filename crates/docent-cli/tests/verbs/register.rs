@@ -1,10 +1,13 @@
 //! `docent register`.
 
 use crate::docent_command::{Running, docent, end, run, servers};
+use docent::Client;
+use docent::node::{Acl, Permissions};
 use docent_battery::{Backend, both_backends};
 use docent_testkit::eventually;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::timeout;
@@ -73,6 +76,23 @@ both_backends! {
         until_enabled(&connect, true).await;
         std::fs::remove_file(&well).unwrap();
         until_enabled(&connect, false).await;
+    }
+
+    async fn the_code_of_a_command_counts_where_its_instance_cannot_be_deregistered(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        let script = "echo ready; read line; exit 3";
+        let arguments = ["register", "orders", "--address", "a", "--port", "1", "--", "sh", "-c", script];
+        let mut child = docent(&connect, arguments).stdin(Stdio::piped()).spawn().unwrap();
+        until_enabled(&connect, true).await;
+        let permissions = Permissions::READ | Permissions::ADMIN;
+        client.set_acl("/services/orders", [Acl::new(permissions, "world", "anyone")], None).await.unwrap();
+        drop(child.stdin.take());
+        let ended = end(child).await;
+        assert!(ended.code == 3 && ended.stderr.contains("could not be deregistered"), "{ended:?}");
+        client.set_acl("/services/orders", [Acl::open_unsafe()], None).await.unwrap();
+        client.close().await;
     }
 
     async fn a_check_that_cannot_be_run_is_told(backend: Backend) {

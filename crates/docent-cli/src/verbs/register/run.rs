@@ -24,7 +24,12 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         let registry = Registry::new(client, &arguments.root)?;
         let registration = signals.or(registry.register(instance)).await??;
         let outcome = announced(app, &registration, arguments, signals).await;
-        registration.deregister().await?;
+        // What the command said counts: a node that stands goes with the session.
+        match signals.or(registration.deregister()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => app.output.remark(format!("the instance could not be deregistered: {error}")),
+            Err(_) => app.output.remark("a signal ended the wait for the instance to be deregistered"),
+        }
         outcome
     })
     .await
