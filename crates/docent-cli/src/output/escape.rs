@@ -18,6 +18,24 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// `json` with the same characters as JSON escapes. All of them stand in strings there.
+pub(crate) fn json_escaped(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for char in json.chars() {
+        match is_unsafe(char) {
+            // Writing to a string cannot fail.
+            true => drop(write!(safe, "\\u{:04x}", u32::from(char))),
+            false => safe.push(char),
+        }
+    }
+    safe
+}
+
+/// True for text that stands in one line, and is one word of it.
+pub(crate) fn is_one_word(text: &str) -> bool {
+    !text.chars().any(|char| is_unsafe(char) || char.is_whitespace())
+}
+
 fn is_unsafe(char: char) -> bool {
     let turns = matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     char.is_control() || turns || matches!(char, '\u{2028}' | '\u{2029}')
@@ -31,6 +49,14 @@ mod tests {
     fn sequences_that_steer_a_terminal_are_shown_and_not_sent() {
         assert_eq!(escaped("a\u{1b}[2Jb\r\n\u{9b}c"), "a\\u{1b}[2Jb\\r\\n\\u{9b}c");
         assert_eq!(escaped("a\u{202e}b"), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn json_says_the_same_without_them() {
+        let text = "a\u{1b}\u{7f}\u{9b}\u{202e}\n\"ü";
+        let safe = json_escaped(&serde_json::to_string(text).unwrap());
+        assert_eq!(safe, r#""a\u001b\u007f\u009b\u202e\n\"ü""#);
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), text);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod output;
 mod table;
 mod utc;
 
-pub(crate) use escape::escaped;
+pub(crate) use escape::{escaped, is_one_word};
 pub(crate) use output::Output;
 pub(crate) use table::Table;
 pub(crate) use utc::utc;

@@ -1,3 +1,4 @@
+use super::escape::json_escaped;
 use super::{Table, escaped};
 use crate::args::{Color, Format, Global};
 use serde::Serialize;
@@ -49,11 +50,10 @@ impl Output {
         self.bytes(format!("{}\n", escaped(text.as_ref())).as_bytes())
     }
 
-    /// Writes a value as JSON on one line.
+    /// Writes a value as JSON on one line, which a terminal shows as it is.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(value)?;
-        line.push(b'\n');
-        self.bytes(&line)
+        let line = json_escaped(&serde_json::to_string(value)?) + "\n";
+        self.bytes(line.as_bytes())
     }
 
     /// Writes a table with its heading.

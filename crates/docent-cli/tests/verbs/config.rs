@@ -87,6 +87,23 @@ both_backends! {
         assert_eq!(config(&connect, &["get", KEY, "--env"]).await.code, 65);
     }
 
+    async fn data_sets_no_variable_that_decides_what_runs(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let value = r#"{"path": "/tmp", "ld": {"preload": "x"}, "docent_version": 77, "n": 1}"#;
+        config(&connect, &["set", KEY, value]).await.ok();
+        let got = config(&connect, &["get", KEY, "--env"]).await.ok();
+        assert_eq!(got.stdout, "N='1'\n");
+        assert!(["PATH", "LD_PRELOAD", "DOCENT_VERSION"].iter().all(|name| got.stderr.contains(name)), "{got:?}");
+        let hook = "echo \"$DOCENT_VERSION $N ${LD_PRELOAD-unset}\"";
+        let mut watch = Running::start(&connect, ["config", "watch", "--env", KEY, "--", "sh", "-c", hook]);
+        assert_eq!(watch.line().await, "0 1 unset");
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+        config(&connect, &["set", KEY, r#"{"a": "x\nB=2"}"#]).await.ok();
+        let got = config(&connect, &["get", KEY, "--env"]).await;
+        assert_eq!((got.code, &*got.stdout, got.stderr.contains("for A")), (65, "", true), "{got:?}");
+    }
+
     async fn an_editor_changes_the_value_unless_somebody_else_did(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

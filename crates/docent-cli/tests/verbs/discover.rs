@@ -1,8 +1,8 @@
 //! `docent discover`.
 
 use crate::docent_command::{Running, run, servers};
-use docent::Client;
 use docent::discovery::{Instance, Registry};
+use docent::{Client, CreateMode};
 use docent_battery::{Backend, both_backends};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -29,6 +29,24 @@ both_backends! {
         assert!(!table.contains('\u{1b}'), "{table}");
         let json = run(&connect, ["discover", "orders", "-o", "json"]).await.ok().json();
         assert_eq!((&json[0]["id"], &json[0]["port"], &json[1]["enabled"]), (&"one".into(), &8080.into(), &false.into()));
+        client.close().await;
+    }
+
+    async fn an_address_cannot_forge_lines_or_steer_a_terminal(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        let registry = Registry::new(&client, "/services").unwrap();
+        let _good = registry.register(Instance::new("orders", "10.0.0.7", 8080).id("good")).await.unwrap();
+        let forged = Instance::new("orders", "10.6.6.6:1\n\u{9b}2J10.6.6.7", 8080).id("forged").payload(json!(1));
+        // The library refuses to announce it: others write what they like.
+        let data = serde_json::to_vec(&forged).unwrap();
+        client.create("/services/orders/forged", data, CreateMode::Persistent).await.unwrap();
+        let hosts = run(&connect, ["discover", "orders", "-o", "hostport"]).await.ok();
+        assert_eq!(hosts.stdout, "10.0.0.7:8080\n");
+        assert!(hosts.stderr.contains("left out") && hosts.stderr.contains("10.6.6.6"), "{hosts:?}");
+        let json = run(&connect, ["discover", "orders", "-o", "json"]).await.ok();
+        assert!(json.stdout.contains("\\u009b2J") && !json.stdout.contains('\u{9b}'), "{json:?}");
         client.close().await;
     }
 

@@ -83,7 +83,7 @@ both_backends! {
         let connect = servers(&server);
         let client = Client::connect(&connect).await.unwrap();
         let script = "echo ready; read line; exit 3";
-        let arguments = ["register", "orders", "--address", "a", "--port", "1", "--", "sh", "-c", script];
+        let arguments = ["--timeout", "2s", "register", "orders", "--address", "a", "--port", "1", "--", "sh", "-c", script];
         let mut child = docent(&connect, arguments).stdin(Stdio::piped()).spawn().unwrap();
         until_enabled(&connect, true).await;
         let permissions = Permissions::READ | Permissions::ADMIN;

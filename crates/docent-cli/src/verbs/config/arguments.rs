@@ -30,6 +30,9 @@ pub(super) struct Get {
     /// Node of the value
     pub(super) key: String,
     /// Print a JSON object as NAME='value' lines for a shell
+    ///
+    /// PATH, HOME, IFS, ENV, BASH_ENV, SHELL, LD_* and DOCENT_* are left out, and a value with control
+    /// characters is refused with 65.
     #[arg(long)]
     pub(super) env: bool,
 }
@@ -68,6 +71,8 @@ pub(super) struct Watch {
     /// Node of the value
     pub(super) key: String,
     /// Set the members of a JSON object as variables for the command, or print them as NAME='value' lines
+    ///
+    /// PATH, HOME, IFS, ENV, BASH_ENV, SHELL, LD_* and DOCENT_* are left out.
     #[arg(long)]
     pub(super) env: bool,
     /// Leave out the value that is there at the start

@@ -1,12 +1,36 @@
 use crate::exit::Failure;
+use crate::output::Output;
 use serde_json::{Map, Value};
+
+/// Variables that decide which programs run, and how: data must not set them.
+const RESERVED: [&str; 6] = ["PATH", "HOME", "IFS", "ENV", "BASH_ENV", "SHELL"];
+
+/// Beginnings of such variables.
+const RESERVED_PREFIXES: [&str; 2] = ["LD_", "DOCENT_"];
+
+/// The [`variables`] of `value` that data may set. The others are told on standard error.
+///
+/// # Errors
+/// As [`variables`].
+pub(super) fn allowed(output: &Output, value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
+    let (reserved, allowed): (Vec<_>, _) =
+        variables(value)?.into_iter().partition(|(name, _)| is_reserved(name));
+    for (name, _) in reserved {
+        output.remark(format!("left out: data must not set {name}"));
+    }
+    Ok(allowed)
+}
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// Members of the JSON object in `value` as variables: names in capitals, members of inner objects joined to
 /// theirs by `_`, lists as JSON, and `null` as nothing.
 ///
 /// # Errors
 /// `BadData` when it is no JSON object, or two members have the same name as variables.
-pub(super) fn variables(value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
+fn variables(value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
     let members: Map<String, Value> = serde_json::from_slice(value)
         .map_err(|error| Failure::BadData(format!("the value is no JSON object: {error}")))?;
     let mut variables = Vec::new();
@@ -18,9 +42,16 @@ pub(super) fn variables(value: &[u8]) -> Result<Vec<(String, String)>, Failure> 
     }
 }
 
-/// Lines that set the variables in a POSIX shell.
-pub(super) fn lines(variables: &[(String, String)]) -> String {
-    variables.iter().map(|(name, value)| format!("{name}='{}'\n", value.replace('\'', "'\\''"))).collect()
+/// Lines that set the variables in a POSIX shell, one for each.
+///
+/// # Errors
+/// `BadData` when a value has control characters, with which it could be more than a line.
+pub(super) fn lines(variables: &[(String, String)]) -> Result<String, Failure> {
+    if let Some((name, _)) = variables.iter().find(|(_, value)| value.contains(char::is_control)) {
+        return Err(Failure::BadData(format!("the member for {name} has control characters")));
+    }
+    let line = |(name, value): &(String, String)| format!("{name}='{}'\n", value.replace('\'', "'\\''"));
+    Ok(variables.iter().map(line).collect())
 }
 
 fn collect(prefix: &str, members: &Map<String, Value>, into: &mut Vec<(String, String)>) {
@@ -51,7 +82,7 @@ mod tests {
     use super::*;
 
     fn text(value: &str) -> String {
-        lines(&variables(value.as_bytes()).unwrap())
+        lines(&variables(value.as_bytes()).unwrap()).unwrap()
     }
 
     #[test]
@@ -64,7 +95,9 @@ mod tests {
 
     #[test]
     fn a_value_cannot_leave_its_quotes() {
-        assert_eq!(text(r#"{"a": "'; rm -rf / #\n"}"#), "A=''\\''; rm -rf / #\n'\n");
+        assert_eq!(text(r#"{"a": "'; rm -rf / #"}"#), "A=''\\''; rm -rf / #'\n");
+        let more = variables(br#"{"db": {"a": "x\nPATH=/tmp"}}"#).unwrap();
+        assert!(matches!(lines(&more), Err(Failure::BadData(text)) if text.contains("DB_A")));
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) fn print(app: &App, path: &str, snapshot: &Snapshot<Bytes>, env: bool
     let output = &app.output;
     let value: &[u8] = snapshot.value();
     if env {
-        output.bytes(environment::lines(&environment::variables(value)?).as_bytes())?;
+        output.bytes(environment::lines(&environment::allowed(output, value)?)?.as_bytes())?;
     } else if output.is_json() {
         output.json(&Shown::of(path, snapshot))?;
     } else if output.is_terminal() {

@@ -38,14 +38,13 @@ async fn tell(
     arguments: &Watch,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
-    let Some(command) = ChildCommand::new(&arguments.command) else {
+    let Some(mut command) = ChildCommand::new(&arguments.command) else {
         print(app, path, value, arguments.env)?;
         return end_line(app, value, arguments.env);
     };
     let version = value.revision().map_or_else(String::new, |revision| revision.version.to_string());
-    let mut command = command.under(path, None).variable("DOCENT_VERSION", version);
     if arguments.env {
-        match environment::variables(value.value()) {
+        match environment::allowed(&app.output, value.value()) {
             Ok(variables) => {
                 command = variables
                     .into_iter()
@@ -58,6 +57,7 @@ async fn tell(
             }
         }
     }
+    let command = command.under(path, None).variable("DOCENT_VERSION", version);
     let name = command.name();
     let status = child::run(&command.with_input(value.value().clone()), signals).await?;
     signals.check_end()?;

@@ -49,7 +49,7 @@ async fn tell(
     };
     let path = format!("{}/{}", arguments.root.trim_end_matches('/'), service.name());
     let name = command.name();
-    let command = command.under(&path, None).with_input(shown::lines(instances).into());
+    let command = command.under(&path, None).with_input(shown::lines(app, instances).into());
     let status = child::run(&command, signals).await?;
     signals.check_end()?;
     if !status.success() {

@@ -1,7 +1,7 @@
 use crate::app::App;
 use crate::args::Format;
 use crate::exit::Failure;
-use crate::output::Table;
+use crate::output::{Table, is_one_word};
 use docent::discovery::{Instance, Instances};
 use serde::Serialize;
 use serde_json::Value;
@@ -25,7 +25,7 @@ impl<'a> ShownService<'a> {
 pub(super) fn print(app: &App, instances: &Instances<Value>) -> Result<(), Failure> {
     match app.output.format() {
         Format::Json => instances.all().try_for_each(|(_, instance)| app.output.json(&**instance))?,
-        Format::Hostport => app.output.bytes(lines(instances).as_bytes())?,
+        Format::Hostport => app.output.bytes(lines(app, instances).as_bytes())?,
         Format::Table => app.output.table(&table(instances))?,
     }
     for unreadable in instances.unreadable() {
@@ -34,9 +34,18 @@ pub(super) fn print(app: &App, instances: &Instances<Value>) -> Result<(), Failu
     Ok(())
 }
 
-/// A `host:port` line for each instance that may be given work and has both.
-pub(super) fn lines(instances: &Instances<Value>) -> String {
-    instances.iter().filter_map(|instance| instance.authority()).map(|authority| authority + "\n").collect()
+/// A `host:port` line for each instance that may be given work and has both. One whose address would be more
+/// than a word is left out, and told on standard error.
+pub(super) fn lines(app: &App, instances: &Instances<Value>) -> String {
+    let mut lines = String::new();
+    for authority in instances.iter().filter_map(|instance| instance.authority()) {
+        if is_one_word(&authority) {
+            lines = lines + &authority + "\n";
+        } else {
+            app.output.remark(format!("left out: address {authority:?} has spaces or control characters"));
+        }
+    }
+    lines
 }
 
 fn table(instances: &Instances<Value>) -> Table {
