@@ -68,9 +68,10 @@ impl Group {
         }
     }
 
-    /// Takes note of a stop, so that [`state`](Self::state) tells the next one.
-    pub(super) fn note_stop(&self) {
-        let _ = waitid(WaitId::Pid(self.id), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+    /// Takes note of a stop, so that [`state`](Self::state) tells the next one. Returns the signal of it.
+    pub(super) fn note_stop(&self) -> Option<Signal> {
+        let stop = waitid(WaitId::Pid(self.id), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+        Signal::from_named_raw(stop.ok()??.stopping_signal()?)
     }
 
     /// Waits for the end of the leader and collects it.

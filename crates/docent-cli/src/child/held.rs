@@ -1,4 +1,5 @@
 use super::deadline::Deadline;
+use super::job_control;
 use super::lost_pipe::LostPipe;
 use super::running::Running;
 use super::signals::is_end;
@@ -57,6 +58,7 @@ pub(crate) async fn run_held<G: AsHold + 'static>(
     signals: &mut Signals,
 ) -> Result<Finished<G>, Failure> {
     let guard = Arc::new(guard);
+    signals.hear_suspend()?;
     let pipe = LostPipe::new().ok();
     let running = Running::start(command, pipe.as_ref())?;
     let deadline = deadline(&guard, policy, &running)?;
@@ -120,6 +122,9 @@ impl<G: AsHold> Supervision<'_, G> {
     }
 
     fn pass_on(&mut self, signal: Signal) {
+        if signal == Signal::TSTP {
+            return job_control::suspend(self.running.group());
+        }
         self.running.group().signal(signal);
         if !self.passed_on.contains(&signal) {
             self.passed_on.push(signal);

@@ -1,10 +1,13 @@
 //! Terminal of a command: its group is the one in the foreground while it runs, so that it may read, and that
+//! Ctrl-C and Ctrl-Z reach it. `docent` never stops while the command runs on.
+
+//! Terminal of a command: its group is the one in the foreground while it runs, so that it may read, and that
 //! Ctrl-C and Ctrl-Z reach it.
 
 use super::group::Group;
 use nix::sys::signal::{SigSet, Signal as Blocked};
-use rustix::process::{Pid, Signal, getpgid, getpgrp, getppid, kill_process_group};
-use rustix::stdio::stdin;
+use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, getppid, kill_process, kill_process_group};
+use rustix::stdio::{stdin, stdout};
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
 /// Group in the foreground of the terminal on standard input, if that is one.
@@ -12,22 +15,34 @@ fn foreground() -> Option<Pid> {
     isatty(stdin()).then(|| tcgetpgrp(stdin()).ok()).flatten()
 }
 
+/// Blocks SIGTTIN and SIGTTOU in this thread, and in those that it starts from now on. The kernel sends them
+/// to all of our group when a neighbour in a pipeline uses the terminal from the background: a `docent` that
+/// was stopped by that could not end its command before the lease does.
+pub(super) fn block_terminal_stops() -> nix::Result<()> {
+    terminal_stops().thread_block()
+}
+
+fn terminal_stops() -> SigSet {
+    SigSet::from_iter([Blocked::SIGTTIN, Blocked::SIGTTOU])
+}
+
 /// Puts `group` into the foreground, if `from` is there.
 fn hand_over(from: Option<Pid>, group: Pid) {
-    if foreground().is_none_or(|foreground| Some(foreground) != from) {
-        return;
-    }
-    // A group in the background is stopped when it does this, unless its signal for that is blocked.
-    let stop = SigSet::from(Blocked::SIGTTOU);
-    if stop.thread_block().is_ok() {
+    // A group in the background would be stopped when it does this, if that signal were not blocked.
+    if foreground().is_some_and(|foreground| Some(foreground) == from) {
         let _ = tcsetpgrp(stdin(), group);
-        let _ = stop.thread_unblock();
     }
 }
 
-/// Puts the group of this process, which becomes a command, into the foreground if its parent's was there.
+/// Makes this process, which becomes a command, one that the terminal can stop. Its group is put into the
+/// foreground before, if its parent's was there. In a pipeline it is not: the neighbours, in the parent's
+/// group, may need the terminal as well.
 pub(super) fn take_terminal() {
-    hand_over(getpgid(getppid()).ok(), getpgrp());
+    // The number of the foreground group is told of the process's own terminal alone: both are the same.
+    if tcgetpgrp(stdout()).is_ok() {
+        hand_over(getpgid(getppid()).ok(), getpgrp());
+    }
+    let _ = terminal_stops().thread_unblock();
 }
 
 /// Puts our group into the foreground in place of the command's.
@@ -35,16 +50,43 @@ pub(super) fn take_terminal_back(group: &Group) {
     hand_over(Some(group.id()), getpgrp());
 }
 
-/// Stops with a command that was stopped at its terminal, as the shell that started us expects, and goes on
-/// with it. The lease runs meanwhile. Elsewhere a stopped command is left alone.
+/// Stops with a command that was stopped at its terminal, as the shell that started us expects. A command that
+/// was stopped because it needs the terminal, which is ours, gets it. Elsewhere a stopped command is left alone.
 pub(super) fn stop_with(group: &Group) {
-    group.note_stop();
-    if foreground() != Some(group.id()) {
-        return;
+    let signal = group.note_stop();
+    let front = foreground();
+    if front == Some(group.id()) {
+        // It stops our neighbours here, and us in `suspend`.
+        let _ = kill_process_group(getpgrp(), Signal::TTIN);
+        suspend(group);
+    } else if [Some(Signal::TTIN), Some(Signal::TTOU)].contains(&signal) {
+        hand_over(Some(getpgrp()), group.id());
+        if front.is_some() && foreground() == Some(group.id()) {
+            group.signal(Signal::CONT);
+        }
     }
+}
+
+/// Stops the command, then this process, until the shell lets it go on, and the command with it. The lease
+/// runs meanwhile.
+pub(super) fn suspend(group: &Group) {
+    let was_in_front = foreground() == Some(group.id());
+    // Also a command that ignores SIGTSTP is not to run on without us.
+    group.signal(Signal::STOP);
     take_terminal_back(group);
-    // We stand still in this call until the shell lets us go on.
-    let _ = kill_process_group(getpgrp(), Signal::TSTP);
-    hand_over(Some(getpgrp()), group.id());
+    suspend_alone();
+    if was_in_front {
+        hand_over(Some(getpgrp()), group.id());
+    }
     group.signal(Signal::CONT);
+}
+
+/// Stops this process until the shell lets it go on. The signal that is blocked stands in for SIGTSTP, which
+/// we listen for: it stops us in no group that nobody could let go on.
+pub(super) fn suspend_alone() {
+    let stop = SigSet::from(Blocked::SIGTTIN);
+    if kill_process(getpid(), Signal::TTIN).is_ok() && stop.thread_unblock().is_ok() {
+        // We stood still in that call.
+        let _ = stop.thread_block();
+    }
 }

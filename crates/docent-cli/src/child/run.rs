@@ -1,3 +1,4 @@
+use super::job_control;
 use super::on_lost::KILL_AFTER;
 use super::running::Running;
 use super::signals::is_end;
@@ -31,6 +32,7 @@ pub(crate) async fn run_after(
     signals: &mut Signals,
     mut before: impl AsyncFnMut(Signal),
 ) -> Result<ExitStatus, Failure> {
+    signals.hear_suspend()?;
     let mut running = Running::start(command, None)?;
     let group = Arc::clone(running.group());
     let mut is_ending = false;
@@ -39,6 +41,10 @@ pub(crate) async fn run_after(
             () = running.ended() => break,
             signal = signals.next() => signal,
         };
+        if signal == Signal::TSTP {
+            job_control::suspend(&group);
+            continue;
+        }
         tokio::select! {
             () = running.ended() => break,
             () = before(signal) => group.signal(signal),

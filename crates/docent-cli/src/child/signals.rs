@@ -1,4 +1,5 @@
 use super::ignored::ignored_signals;
+use super::job_control;
 use crate::exit::Failure;
 use futures_util::FutureExt;
 use futures_util::future::select_all;
@@ -15,7 +16,8 @@ pub(super) fn is_end(signal: Signal) -> bool {
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
 }
 
-/// Signals that came to this process. From its making on they do not end the process by themselves.
+/// Signals that came to this process. From its making on they do not end the process by themselves, and
+/// SIGTTIN and SIGTTOU do not stop it: it is to be made before other threads are.
 #[derive(Debug)]
 pub(crate) struct Signals {
     listeners: Vec<(Signal, unix::Signal)>,
@@ -26,17 +28,27 @@ pub(crate) struct Signals {
 impl Signals {
     /// Begins to listen. Signals that the process was started to ignore are left alone.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let ignored = ignored_signals();
-        let heard = FORWARDED.into_iter().filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
-        let listen = |signal: Signal| -> io::Result<_> {
-            Ok((signal, unix::signal(SignalKind::from_raw(signal.as_raw()))?))
-        };
-        let listeners = heard.map(listen).collect::<io::Result<_>>();
-        Ok(Self {
-            listeners: listeners
-                .map_err(|error| Failure::Other(format!("cannot listen for signals: {error}")))?,
-            end: None,
-        })
+        job_control::block_terminal_stops().map_err(|error| unheard(error.into()))?;
+        let mut signals = Self { listeners: Vec::new(), end: None };
+        FORWARDED.into_iter().try_for_each(|signal| signals.hear(signal))?;
+        Ok(signals)
+    }
+
+    /// Begins to listen for SIGTSTP as well, so that a command that runs can be stopped before this process.
+    pub(super) fn hear_suspend(&mut self) -> Result<(), Failure> {
+        match self.listeners.iter().any(|(signal, _)| *signal == Signal::TSTP) {
+            true => Ok(()),
+            false => self.hear(Signal::TSTP),
+        }
+    }
+
+    fn hear(&mut self, signal: Signal) -> Result<(), Failure> {
+        let number = signal.as_raw();
+        if ignored_signals() >> (number - 1) & 1 == 0 {
+            let listener = unix::signal(SignalKind::from_raw(number)).map_err(unheard)?;
+            self.listeners.push((signal, listener));
+        }
+        Ok(())
     }
 
     /// The next signal.
@@ -75,7 +87,7 @@ impl Signals {
     /// # Errors
     /// `Signal` with that signal.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
-        self.next().now_or_never().map_or(Ok(()), |signal| Err(Failure::Signal(signal.as_raw())))
+        self.next_end().now_or_never().map_or(Ok(()), |signal| Err(Failure::Signal(signal.as_raw())))
     }
 
     /// Waits for `work`, or for a signal that ends the wait: `work` is dropped then.
@@ -88,8 +100,22 @@ impl Signals {
     pub(crate) async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
-            signal = self.next() => Err(Failure::Signal(signal.as_raw())),
+            signal = self.next_end() => Err(Failure::Signal(signal.as_raw())),
             done = work => Ok(done),
         }
     }
+
+    /// The next signal that ends a wait, in which no command runs.
+    async fn next_end(&mut self) -> Signal {
+        loop {
+            match self.next().await {
+                Signal::TSTP => job_control::suspend_alone(),
+                signal => return signal,
+            }
+        }
+    }
+}
+
+fn unheard(error: io::Error) -> Failure {
+    Failure::Other(format!("cannot listen for signals: {error}"))
 }

@@ -1,7 +1,11 @@
 //! Commands at a terminal, which `script` makes.
 
+use crate::process::PATIENCE;
 use crate::run::{Run, command, servers};
 use docent_battery::{Backend, both_backends};
+use docent_testkit::eventually;
+use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 /// A run of a command whose standard streams are a terminal.
@@ -19,6 +23,18 @@ fn docent(words: &str) -> String {
     let command = command("", [""; 0]);
     let docent: Vec<_> = command.as_std().get_args().map(|word| word.to_str().unwrap()).collect();
     format!("env {} {words}", docent.join(" "))
+}
+
+/// Runs `lines` in a shell with job control, the way it is at a prompt. `FILE` stands for a file in `folder`.
+fn shell(connect: &str, folder: &Path, lines: &str) -> Run {
+    let script = folder.join("script");
+    let file = folder.join("file");
+    fs::write(&script, format!("set -m\n{}\n", lines.replace("FILE", file.to_str().unwrap()))).unwrap();
+    self::script(connect, &format!("bash {}", script.display()))
+}
+
+fn is_stopped(process: i32) -> bool {
+    fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default().contains(") T ")
 }
 
 both_backends! {
@@ -68,5 +84,61 @@ both_backends! {
         assert!(told.contains(" s, 1 ahead"), "{told}");
         drop(holder);
         assert_eq!(waiter.end().await.code, 0);
+    }
+
+    async fn a_neighbour_in_the_pipeline_may_use_the_terminal(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let wait = "sh -c 'echo one; while test ! -e FILE; do sleep 0.02; done; echo two'";
+        let neighbour = "sh -c 'read a; echo asked; read b </dev/tty; touch FILE; read c; echo $a $b $c'";
+        let lines = format!("{} | {neighbour}\necho code ${{PIPESTATUS[0]}}", docent(&format!("lock /a -- {wait}")));
+        let mut run = shell(&servers(&server), folder.path(), &lines);
+        assert_eq!(run.line().await, "asked");
+        run.say("typed\n").await;
+        let ended = run.end().await;
+        let said = |text: &str| ended.stdout.iter().any(|line| line == text);
+        assert!(said("one typed two") && said("code 0"), "{ended:?}");
+    }
+
+    async fn a_neighbour_that_is_stopped_at_the_terminal_does_not_stop_docent(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let lock = docent("lock /a -- sh -c 'touch FILE; read x; echo got $x' >/dev/tty");
+        let neighbour = "sh -c 'while test ! -e FILE; do sleep 0.02; done; echo $$; read b </dev/tty'";
+        let lines = format!("{lock} | {neighbour}\necho code ${{PIPESTATUS[0]}}\nkill -KILL %1");
+        let mut run = shell(&servers(&server), folder.path(), &lines);
+        let neighbour = run.number().await;
+        eventually(PATIENCE, async || is_stopped(neighbour), |stopped| *stopped).await.unwrap();
+        run.say("hello\n").await;
+        let ended = run.end().await;
+        let said = |text: &str| ended.stdout.iter().any(|line| line == text);
+        assert!(said("got hello") && said("code 0"), "{ended:?}");
+    }
+
+    async fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads_from_it(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let lock = docent("lock /a -- sh -c 'echo ready; read x; echo got $x'");
+        let mut run = shell(&servers(&server), folder.path(), &format!("{lock} | cat"));
+        assert_eq!(run.line().await, "ready");
+        run.say("hello\n").await;
+        let ended = run.end().await;
+        assert!(ended.stdout.iter().any(|line| line == "got hello"), "{ended:?}");
+    }
+
+    async fn ctrl_z_at_a_pipeline_stops_the_command_too(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let wait = "sh -c 'trap \"\" TSTP; echo $$; while test ! -e FILE; do sleep 0.02; done'";
+        let lock = docent(&format!("lock /a -- {wait}"));
+        let lines = format!("{lock} | cat\necho stopped\nread x\ntouch FILE\nfg >/dev/null\necho code $?");
+        let mut run = shell(&servers(&server), folder.path(), &lines);
+        let command = run.number().await;
+        run.say("\u{1a}").await;
+        while !run.line().await.ends_with("stopped") {}
+        assert!(is_stopped(command), "it runs on without docent");
+        run.say("go on\n").await;
+        let ended = run.end().await;
+        assert!(ended.stdout.iter().any(|line| line == "code 0"), "{ended:?}");
     }
 }
