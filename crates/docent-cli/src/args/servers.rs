@@ -2,14 +2,15 @@
 
 use super::Global;
 use super::contexts::Contexts;
+use crate::child::OWN_VARIABLES;
 use crate::exit::Failure;
 use docent::client::Options;
 use std::ffi::OsString;
 
 const CONNECT: &str = "DOCENT_CONNECT";
 
-/// Variables that begin as those of settings do, and are none.
-const OWN: [&str; 4] = ["DOCENT_CONTEXTS", "DOCENT_FENCE", "DOCENT_LOST_FD", "DOCENT_PATH"];
+/// Variable with the file of contexts, which is no setting of the client.
+const CONTEXTS: &str = "DOCENT_CONTEXTS";
 
 impl Global {
     /// Settings of the client, from these options and the environment of the process.
@@ -55,7 +56,7 @@ impl Global {
 
 fn from_vars(connect: OsString, vars: &[(OsString, OsString)]) -> Result<Options, Failure> {
     let is_setting =
-        |name: &OsString| name != CONNECT && !name.to_str().is_some_and(|name| OWN.contains(&name));
+        |name: &OsString| name != CONNECT && name != CONTEXTS && !OWN_VARIABLES.iter().any(|own| name == own);
     let settings = vars.iter().filter(|(name, _)| is_setting(name)).cloned();
     let connect = (OsString::from(CONNECT), connect);
     Options::from_vars(settings.chain([connect])).map_err(|error| Failure::Usage(error.to_string()))

@@ -1,5 +1,5 @@
 use super::group::Group;
-use super::lost_pipe::LostPipe;
+use super::lost_pipe::{self, LostPipe};
 use super::trampoline;
 use crate::exit::Failure;
 use bytes::Bytes;
@@ -9,6 +9,16 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+/// Variables that commands get about what they run under, each where it applies.
+pub(crate) const OWN_VARIABLES: [&str; 6] = [
+    "DOCENT_DELIVERIES",
+    "DOCENT_FENCE",
+    "DOCENT_ITEM",
+    lost_pipe::VARIABLE,
+    "DOCENT_PATH",
+    "DOCENT_VERSION",
+];
 
 /// Command to run: its program and arguments, without a shell, and variables for it.
 #[derive(Debug, Clone)]
@@ -67,6 +77,10 @@ impl ChildCommand {
     pub(super) fn spawn(&self, lost: Option<&LostPipe>) -> Result<Group, Failure> {
         let mut command = Command::new(trampoline::program());
         command.arg0("docent").args(trampoline::arguments(lost)).args(&self.words).process_group(0);
+        // What an outer docent has set is about another path.
+        for name in OWN_VARIABLES {
+            command.env_remove(name);
+        }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let unmade = |error| Failure::NotRunnable(format!("cannot run {:?}: {error}", self.name()));
         match &self.stdin {

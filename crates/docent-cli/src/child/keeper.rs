@@ -45,11 +45,11 @@ impl Drop for Keeper {
 /// Keeps a group if the arguments say so, until `docent` has ended. `None` when the arguments are those of a
 /// user.
 pub(crate) fn keep_if_asked() -> Option<ExitCode> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORD {
         return None;
     }
-    let group = arguments.next().and_then(|group| Pid::from_raw(group.parse().ok()?));
+    let group = arguments.next().and_then(|group| Pid::from_raw(group.to_str()?.parse().ok()?));
     let mut word = [0];
     if let (Some(group), Ok(0)) = (group, io::stdin().read(&mut word)) {
         // All may have ended with their leader.

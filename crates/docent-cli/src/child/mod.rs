@@ -20,7 +20,7 @@ mod running;
 mod signals;
 mod trampoline;
 
-pub(crate) use command::ChildCommand;
+pub(crate) use command::{ChildCommand, OWN_VARIABLES};
 pub(crate) use held::{Finished, revoked, run_held};
 pub(crate) use keeper::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};

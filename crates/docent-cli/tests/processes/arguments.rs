@@ -39,6 +39,14 @@ both_backends! {
         assert_eq!(run(&servers(&server), words).await.stdout, ["none"]);
     }
 
+    async fn a_command_without_a_fence_does_not_get_that_of_an_outer_lock(backend: Backend) {
+        let server = backend.start().await;
+        let script = "echo $DOCENT_PATH ${DOCENT_FENCE-none}";
+        let inner = [env!("CARGO_BIN_EXE_docent"), "lock", "--shared", "/b", "--", "sh", "-c", script];
+        let ended = run(&servers(&server), ["lock", "/a", "--"].into_iter().chain(inner)).await;
+        assert_eq!(ended.stdout, ["/b none"], "{ended:?}");
+    }
+
     async fn the_output_is_the_commands_alone(backend: Backend) {
         let server = backend.start().await;
         let mut holder = Run::start(&servers(&server), ["lock", "/a"]);
@@ -71,4 +79,11 @@ async fn usage_errors_name_the_value_and_the_rule() {
     }
     let ended = run("", ["lock", "/a"]).await;
     assert!(ended.code == 2 && ended.stderr.contains("DOCENT_CONNECT"), "{ended:?}");
+}
+
+#[tokio::test]
+async fn an_argument_that_is_not_utf_8_is_a_usage_error() {
+    use std::os::unix::ffi::OsStrExt;
+    let ended = run("", [std::ffi::OsStr::from_bytes(b"\xff")]).await;
+    assert_eq!(ended.code, 2, "{ended:?}");
 }
