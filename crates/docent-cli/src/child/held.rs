@@ -2,7 +2,6 @@ use super::deadline::Deadline;
 use super::job_control;
 use super::lost_pipe::LostPipe;
 use super::running::Running;
-use super::signals::is_end;
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
 use docent::guard::Guard;
@@ -72,10 +71,8 @@ pub(crate) async fn run_held<G: AsHold + 'static>(
         passed_on: Vec::new(),
     };
     supervision.until_ended(signals).await;
-    if supervision.passed_on.iter().any(|signal| is_end(*signal)) {
-        // Still under the guard, which the deadline looks at.
-        supervision.running.end_rest(policy.kill_after).await;
-    }
+    // Still under the guard, which the deadline looks at.
+    supervision.running.end_rest(policy.kill_after).await;
     let Supervision { running, lost, revoked, passed_on, .. } = supervision.end().await;
     let status = running.collect()?;
     let guard = Arc::into_inner(guard).expect("the thread that shared it has ended");

@@ -62,12 +62,15 @@ impl Running {
         }
     }
 
-    /// Gives processes that the command has left in its group, after a signal that was to end all of it, so
-    /// much time to end; then they are killed. The end of the command was not collected yet.
+    /// Ends processes that the command has left in its group: with SIGTERM, and SIGKILL after so much time. The
+    /// end of the command was not collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub(super) async fn end_rest(&self, time: Duration) {
+        if has_members_besides_leader(self.group.id()) {
+            self.group.signal(rustix::process::Signal::TERM);
+        }
         let deadline = Instant::now() + time;
         while Instant::now() < deadline && has_members_besides_leader(self.group.id()) {
             sleep(LOOK).await;

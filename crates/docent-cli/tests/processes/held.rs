@@ -1,5 +1,6 @@
 //! Locks that are held without a command, shared locks and permits.
 
+use crate::process::is_alive;
 use crate::run::{Run, run, servers};
 use docent_battery::{Backend, both_backends};
 use rustix::process::Signal;
@@ -57,5 +58,15 @@ both_backends! {
         assert_eq!(holder.line().await, "/a -");
         assert_eq!(run(&connect, ["lock", "-n", "--permits", "1/3", "/a", "--", "true"]).await.code, 0);
         assert_eq!(run(&connect, ["lock", "-n", "--permits", "2/3", "/a", "--", "true"]).await.code, 75);
+    }
+
+    async fn processes_that_the_command_leaves_are_ended_before_the_lock_is_released(backend: Backend) {
+        let server = backend.start().await;
+        let script = "(trap '' TERM; while :; do sleep 0.02; done) >/dev/null 2>&1 & echo $!";
+        let words = ["lock", "/a", "--kill-after", "500ms", "--", "sh", "-c", script];
+        let mut holder = Run::start(&servers(&server), words);
+        let left = holder.number().await;
+        assert_eq!(holder.end().await.code, 0);
+        assert!(!is_alive(left), "it runs on without the lock");
     }
 }
