@@ -1,15 +1,17 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::fmt;
 use std::process::{Child, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Process group of a command, of which the command is the leader. Signals reach the whole group.
 ///
 /// The number of a process belongs to another one once its end was collected. So nothing is sent after that.
-#[derive(Debug)]
 pub(super) struct Group {
     id: Pid,
     leader: Mutex<Leader>,
+    /// Whether it may go on after a stop; it may where this is not set.
+    may_go_on: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 #[derive(Debug)]
@@ -33,7 +35,18 @@ impl Group {
     /// The group of a process that was started as its leader.
     pub(super) fn new(child: Child) -> Self {
         let id = Pid::from_child(&child);
-        Self { id, leader: Mutex::new(Leader { child, collected: false }) }
+        Self { id, leader: Mutex::new(Leader { child, collected: false }), may_go_on: OnceLock::new() }
+    }
+
+    /// Lets it go on after a stop only where `may_go_on` is true then.
+    pub(super) fn bind(&self, may_go_on: impl Fn() -> bool + Send + Sync + 'static) {
+        let _ = self.may_go_on.set(Box::new(may_go_on));
+    }
+
+    /// Lets it go on after a stop; kills it where it may not.
+    pub(super) fn go_on(&self) {
+        let may_go_on = self.may_go_on.get().is_none_or(|may_go_on| may_go_on());
+        self.signal(if may_go_on { Signal::CONT } else { Signal::KILL });
     }
 
     fn leader(&self) -> MutexGuard<'_, Leader> {
@@ -79,6 +92,12 @@ impl Group {
         let mut leader = self.leader();
         leader.collected = true;
         leader.child.wait()
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

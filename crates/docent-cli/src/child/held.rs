@@ -152,6 +152,8 @@ fn deadline<G: AsHold + 'static>(
         return Ok(None);
     }
     let (held, group) = (Arc::clone(guard), Arc::clone(running.group()));
+    let weak = Arc::downgrade(guard);
+    group.bind(move || weak.upgrade().is_some_and(|guard| guard.is_held()));
     let deadline = Deadline::start(policy, group, move || held.lease_left());
     deadline.map(Some).map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))
 }

@@ -1,9 +1,6 @@
 //! Terminal of a command: its group is the one in the foreground while it runs, so that it may read, and that
 //! Ctrl-C and Ctrl-Z reach it. `docent` never stops while the command runs on.
 
-//! Terminal of a command: its group is the one in the foreground while it runs, so that it may read, and that
-//! Ctrl-C and Ctrl-Z reach it.
-
 use super::group::Group;
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, getppid, kill_process, kill_process_group};
@@ -78,7 +75,7 @@ pub(super) fn suspend(group: &Group) {
     if was_in_front {
         hand_over(Some(getpgrp()), group.id());
     }
-    group.signal(Signal::CONT);
+    group.go_on();
 }
 
 /// Stops this process until the shell lets it go on. The signal that is blocked stands in for SIGTSTP, which

@@ -28,7 +28,7 @@ pub(crate) struct Signals {
 impl Signals {
     /// Begins to listen. Signals that the process was started to ignore are left alone.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        job_control::block_terminal_stops().map_err(|error| unheard(error.into()))?;
+        job_control::block_terminal_stops().map_err(|error| unheard(&error.into()))?;
         let mut signals = Self { listeners: Vec::new(), end: None };
         FORWARDED.into_iter().try_for_each(|signal| signals.hear(signal))?;
         Ok(signals)
@@ -45,7 +45,7 @@ impl Signals {
     fn hear(&mut self, signal: Signal) -> Result<(), Failure> {
         let number = signal.as_raw();
         if ignored_signals() >> (number - 1) & 1 == 0 {
-            let listener = unix::signal(SignalKind::from_raw(number)).map_err(unheard)?;
+            let listener = unix::signal(SignalKind::from_raw(number)).map_err(|error| unheard(&error))?;
             self.listeners.push((signal, listener));
         }
         Ok(())
@@ -116,6 +116,6 @@ impl Signals {
     }
 }
 
-fn unheard(error: io::Error) -> Failure {
+fn unheard(error: &io::Error) -> Failure {
     Failure::Other(format!("cannot listen for signals: {error}"))
 }

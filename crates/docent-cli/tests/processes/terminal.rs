@@ -33,8 +33,14 @@ fn shell(connect: &str, folder: &Path, lines: &str) -> Run {
     self::script(connect, &format!("bash {}", script.display()))
 }
 
+/// True for one that stands still. A `sh` that has just called `vfork` for a program that is stopped before its
+/// `exec` is not shown so: commands that are to stop are of bash, which does not.
 fn is_stopped(process: i32) -> bool {
     fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default().contains(") T ")
+}
+
+async fn until_stopped(process: i32) {
+    eventually(PATIENCE, async || is_stopped(process), |stopped| *stopped).await.unwrap();
 }
 
 both_backends! {
@@ -89,7 +95,7 @@ both_backends! {
     async fn a_neighbour_in_the_pipeline_may_use_the_terminal(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();
-        let wait = "sh -c 'echo one; while test ! -e FILE; do sleep 0.02; done; echo two'";
+        let wait = "bash -c 'echo one; while test ! -e FILE; do sleep 0.02; done; echo two'";
         let neighbour = "sh -c 'read a; echo asked; read b </dev/tty; touch FILE; read c; echo $a $b $c'";
         let lines = format!("{} | {neighbour}\necho code ${{PIPESTATUS[0]}}", docent(&format!("lock /a -- {wait}")));
         let mut run = shell(&servers(&server), folder.path(), &lines);
@@ -108,7 +114,7 @@ both_backends! {
         let lines = format!("{lock} | {neighbour}\necho code ${{PIPESTATUS[0]}}\nkill -KILL %1");
         let mut run = shell(&servers(&server), folder.path(), &lines);
         let neighbour = run.number().await;
-        eventually(PATIENCE, async || is_stopped(neighbour), |stopped| *stopped).await.unwrap();
+        until_stopped(neighbour).await;
         run.say("hello\n").await;
         let ended = run.end().await;
         let said = |text: &str| ended.stdout.iter().any(|line| line == text);
@@ -129,16 +135,35 @@ both_backends! {
     async fn ctrl_z_at_a_pipeline_stops_the_command_too(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();
-        let wait = "sh -c 'trap \"\" TSTP; echo $$; while test ! -e FILE; do sleep 0.02; done'";
+        let wait = "bash -c 'trap \"\" TSTP; echo $$; while test ! -e FILE; do sleep 0.02; done'";
         let lock = docent(&format!("lock /a -- {wait}"));
         let lines = format!("{lock} | cat\necho stopped\nread x\ntouch FILE\nfg >/dev/null\necho code $?");
         let mut run = shell(&servers(&server), folder.path(), &lines);
         let command = run.number().await;
         run.say("\u{1a}").await;
         while !run.line().await.ends_with("stopped") {}
-        assert!(is_stopped(command), "it runs on without docent");
+        until_stopped(command).await;
         run.say("go on\n").await;
         let ended = run.end().await;
         assert!(ended.stdout.iter().any(|line| line == "code 0"), "{ended:?}");
+    }
+
+    async fn a_command_that_stood_still_past_its_lease_does_not_go_on(backend: Backend) {
+        let server = backend.start().await;
+        let (connect, folder) = (servers(&server), tempfile::tempdir().unwrap());
+        let wait = "bash -c 'echo $$; while test ! -e FILE; do sleep 0.02; done; echo ran on'";
+        let lines = format!("{}\necho stopped\nread x\nfg >/dev/null\necho code $?", docent(&format!("lock --session-timeout 4s /a -- {wait}")));
+        let mut run = shell(&connect, folder.path(), &lines);
+        let command = run.number().await;
+        run.say("\u{1a}").await;
+        while !run.line().await.ends_with("stopped") {}
+        until_stopped(command).await;
+        let file = folder.path().join("file");
+        let next = crate::run::run(&connect, ["lock", "/a", "--", "touch", file.to_str().unwrap()]).await;
+        assert_eq!(next.code, 0);
+        run.say("go on\n").await;
+        let ended = run.end().await;
+        assert!(ended.stdout.iter().any(|line| line == "code 76"), "{ended:?}");
+        assert!(!ended.stdout.iter().any(|line| line == "ran on"), "{ended:?}");
     }
 }

@@ -24,9 +24,11 @@ pub(crate) fn servers(server: &TestServer) -> String {
     format!("{}{}", server.address(), server.root())
 }
 
-/// `docent` with these arguments, and an environment without settings. It is killed when it is dropped.
+/// `docent` with these arguments, and an environment without settings. It is killed when it is dropped. No
+/// signal is ignored from the start, whatever runs the tests.
 pub(crate) fn docent<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_docent"));
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_docent")]);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("DOCENT_CONNECT", connect).args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -15,7 +15,8 @@ pub(super) enum Action {
     Set(Set),
     /// Change the value in $VISUAL or $EDITOR, and publish it if nobody else did meanwhile
     ///
-    /// Where the changed value is not published, also when the editor fails, the message says which file has it.
+    /// Where the changed value is not published, also when the editor fails, the message says which file has
+    /// it.
     Edit(Edit),
     /// Print the value and each one that follows, or run a command for each
     Watch(Watch),

@@ -12,8 +12,8 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
-/// Lets the user change the value in an editor, and publishes it if nobody else did meanwhile. The file with a
-/// changed value is kept wherever that is not published.
+/// Lets the user change the value in an editor, and publishes it if nobody else did meanwhile. The file with
+/// a changed value is kept wherever that is not published.
 pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Edit) -> Outcome {
     let seen = config.get().await?;
     let before = seen.as_ref().map(|seen| seen.value().clone()).unwrap_or_default();

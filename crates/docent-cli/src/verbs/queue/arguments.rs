@@ -18,8 +18,9 @@ pub(super) enum Action {
     ///
     /// CMD gets the item on standard input. When it ends with 0 the item is acknowledged, else it goes back
     /// and is handed out again, and after 16 times to the dead letters; with --follow after a delay that
-    /// doubles each time, and no command is started within a second of one that failed. CMD finds DOCENT_PATH, DOCENT_FENCE,
-    /// DOCENT_ITEM (a name that no other item has) and DOCENT_DELIVERIES in its environment.
+    /// doubles each time, and no command is started within a second of one that failed. CMD finds
+    /// DOCENT_PATH, DOCENT_FENCE, DOCENT_ITEM (a name that no other item has) and DOCENT_DELIVERIES in its
+    /// environment.
     Take(Take),
     /// Print the item that would be handed out next, which stays
     Peek(Path),
