@@ -47,8 +47,9 @@ pub(super) fn take_terminal_back(group: &Group) {
     hand_over(Some(group.id()), getpgrp());
 }
 
-/// Stops with a command that was stopped at its terminal, as the shell that started us expects. A command that
-/// was stopped because it needs the terminal, which is ours, gets it. Elsewhere a stopped command is left alone.
+/// Stops with a command that was stopped at its terminal, as the shell that started us expects. A command
+/// that was stopped because it needs the terminal, which is ours, gets it. Elsewhere a stopped command is
+/// left alone.
 pub(super) fn stop_with(group: &Group) {
     let signal = group.note_stop();
     let front = foreground();

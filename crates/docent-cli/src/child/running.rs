@@ -62,8 +62,8 @@ impl Running {
         }
     }
 
-    /// Ends processes that the command has left in its group: with SIGTERM, and SIGKILL after so much time. The
-    /// end of the command was not collected yet.
+    /// Ends processes that the command has left in its group: with SIGTERM, and SIGKILL after so much time.
+    /// The end of the command was not collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

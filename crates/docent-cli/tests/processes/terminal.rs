@@ -33,8 +33,8 @@ fn shell(connect: &str, folder: &Path, lines: &str) -> Run {
     self::script(connect, &format!("bash {}", script.display()))
 }
 
-/// True for one that stands still. A `sh` that has just called `vfork` for a program that is stopped before its
-/// `exec` is not shown so: commands that are to stop are of bash, which does not.
+/// True for one that stands still. A `sh` that has just called `vfork` for a program that is stopped before
+/// its `exec` is not shown so: commands that are to stop are of bash, which does not.
 fn is_stopped(process: i32) -> bool {
     fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default().contains(") T ")
 }
