@@ -11,7 +11,7 @@ pub(crate) struct Global {
     ///
     /// Other variables set what the options below do: DOCENT_SESSION_TIMEOUT, DOCENT_OPERATION_TIMEOUT,
     /// DOCENT_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those that the library's guide lists. Options come
-    /// before variables, and variables before the file of contexts.
+    /// before variables. Where a context is used, variables are left aside.
     #[arg(long, global = true, value_name = "SERVERS")]
     pub(crate) connect: Option<String>,
 
