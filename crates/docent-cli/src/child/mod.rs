@@ -25,5 +25,5 @@ pub(crate) use held::{Finished, revoked, run_held};
 pub(crate) use keeper::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
 pub(crate) use run::{run, run_after};
-pub(crate) use signals::Signals;
+pub(crate) use signals::{Signals, is_end};
 pub(crate) use trampoline::become_command_if_asked;

@@ -12,7 +12,7 @@ const FORWARDED: [Signal; 6] =
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 
 /// True for a signal that is to end a command and all that it has started.
-pub(super) fn is_end(signal: Signal) -> bool {
+pub(crate) fn is_end(signal: Signal) -> bool {
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
 }
 
@@ -68,7 +68,7 @@ impl Signals {
             })
         });
         let signal = select_all(next).await.0;
-        if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal) {
+        if is_end(signal) {
             self.end = Some(signal);
         }
         signal

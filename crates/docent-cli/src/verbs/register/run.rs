@@ -2,10 +2,9 @@ use super::arguments::Arguments;
 use super::health;
 use super::instance::instance;
 use crate::app::App;
-use crate::child::{ChildCommand, Signals, run_after};
+use crate::child::{ChildCommand, Signals, is_end, run_after};
 use crate::exit::{Ending, Failure, Outcome};
 use docent::discovery::{Registration, Registry};
-use rustix::process::Signal;
 use serde::Serialize;
 use std::cell::Cell;
 use tokio::time::sleep;
@@ -43,9 +42,7 @@ async fn announced(
 ) -> Outcome {
     let is_leaving = Cell::new(false);
     let before = async |signal| {
-        if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
-            && !is_leaving.replace(true)
-        {
+        if is_end(signal) && !is_leaving.replace(true) {
             drain(app, registration, arguments).await;
         }
     };
