@@ -1,4 +1,4 @@
-//! What becomes of a command when the lock that it runs under is lost.
+//! Rule for a command whose lock is lost, and the options that set it.
 
 use crate::args::duration;
 use crate::exit::Failure;
