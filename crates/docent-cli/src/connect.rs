@@ -17,7 +17,7 @@ impl App {
     /// `Usage` for settings that break a rule.
     pub(crate) fn client_builder(&self) -> Result<ClientBuilder, Failure> {
         let options = self.global.client_options()?;
-        options.builder().map_err(|error| Failure::Usage(error.to_string()))
+        options.builder().map_err(|error| Failure::usage(error.to_string()))
     }
 
     /// Connects with the settings that were given.

@@ -19,5 +19,5 @@ pub(crate) async fn all() -> Result<Vec<u8>, Failure> {
 
 /// Standard input cannot be read.
 pub(crate) fn unreadable(error: &io::Error) -> Failure {
-    Failure::Other(format!("cannot read standard input: {error}"))
+    Failure::other(format!("cannot read standard input: {error}"))
 }

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(Failure::Other(format!("cannot start: {error}"))),
+        Err(error) => Err(Failure::other(format!("cannot start: {error}"))),
     };
     exit::report(outcome, &output)
 }

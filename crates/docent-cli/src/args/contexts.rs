@@ -27,12 +27,12 @@ impl Contexts {
         match fs::read_to_string(&path) {
             Ok(text) => Self::parse(&text, &path),
             Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => Ok(Self::default()),
-            Err(error) => Err(Failure::Usage(format!("cannot read {}: {error}", path.display()))),
+            Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
         }
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
-        toml::from_str(text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+        toml::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
     }
 
     /// The context of this name.
@@ -41,7 +41,7 @@ impl Contexts {
         self.contexts.remove(name).ok_or_else(|| {
             let known =
                 if names.is_empty() { "the file has none".to_owned() } else { format!("known: {names}") };
-            Failure::Usage(format!("no context {name:?}; {known}"))
+            Failure::usage(format!("no context {name:?}; {known}"))
         })
     }
 

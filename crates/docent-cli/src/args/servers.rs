@@ -59,12 +59,12 @@ fn from_vars(connect: OsString, vars: &[(OsString, OsString)]) -> Result<Options
         |name: &OsString| name != CONNECT && name != CONTEXTS && !OWN_VARIABLES.iter().any(|own| name == own);
     let settings = vars.iter().filter(|(name, _)| is_setting(name)).cloned();
     let connect = (OsString::from(CONNECT), connect);
-    Options::from_vars(settings.chain([connect])).map_err(|error| Failure::Usage(error.to_string()))
+    Options::from_vars(settings.chain([connect])).map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn no_servers() -> Failure {
     let ways = "give --connect zk1:2181,zk2:2181, set DOCENT_CONNECT, or name a --context";
-    Failure::Usage(format!("no servers: {ways}"))
+    Failure::usage(format!("no servers: {ways}"))
 }
 
 #[cfg(test)]

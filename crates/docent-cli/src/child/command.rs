@@ -82,7 +82,7 @@ impl ChildCommand {
             command.env_remove(name);
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        let unmade = |error| Failure::NotRunnable(format!("cannot run {:?}: {error}", self.name()));
+        let unmade = |error| Failure::not_runnable(format!("cannot run {:?}: {error}", self.name()));
         match &self.stdin {
             Stdin::Ours => {}
             Stdin::Data(data) => drop(command.stdin(file_with(data).map_err(unmade)?)),

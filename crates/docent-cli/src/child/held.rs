@@ -155,7 +155,7 @@ fn deadline<G: AsHold + 'static>(
     let weak = Arc::downgrade(guard);
     group.bind(move || weak.upgrade().is_some_and(|guard| guard.is_held()));
     let deadline = Deadline::start(policy, group, move || held.lease_left());
-    deadline.map(Some).map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))
+    deadline.map(Some).map_err(|error| Failure::other(format!("cannot start a thread: {error}")))
 }
 
 /// Resolves when somebody asked the holder to leave.

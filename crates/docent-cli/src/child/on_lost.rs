@@ -58,7 +58,7 @@ impl LossArguments {
         let timeout = client.session_timeout().unwrap_or_default();
         let room = room(timeout, client.lease_margin().unwrap_or(timeout));
         match self.kill_after {
-            Some(wanted) if wanted > room => Err(Failure::Usage(format!(
+            Some(wanted) if wanted > room => Err(Failure::usage(format!(
                 "--kill-after {wanted:?} must be at most {room:.1?} with the session timeout of {timeout:?} that the servers granted"
             ))),
             wanted => Ok(KillPolicy {

@@ -33,7 +33,7 @@ impl Running {
     /// # Errors
     /// `NotRunnable` when no process can be made.
     pub(super) fn start(command: &ChildCommand, lost: Option<&LostPipe>) -> Result<Self, Failure> {
-        let unheard = |error| Failure::Other(format!("cannot listen for the end of a command: {error}"));
+        let unheard = |error| Failure::other(format!("cannot listen for the end of a command: {error}"));
         // Before it is started, so that its end is not missed.
         let changes = signal(SignalKind::child()).map_err(unheard)?;
         let group = Arc::new(command.spawn(lost)?);
@@ -81,6 +81,6 @@ impl Running {
     /// Collects the end of the command.
     pub(super) fn collect(self) -> Result<ExitStatus, Failure> {
         job_control::take_terminal_back(&self.group);
-        self.group.collect().map_err(|error| Failure::Other(format!("cannot wait for the command: {error}")))
+        self.group.collect().map_err(|error| Failure::other(format!("cannot wait for the command: {error}")))
     }
 }

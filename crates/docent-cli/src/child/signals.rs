@@ -79,7 +79,7 @@ impl Signals {
     /// # Errors
     /// `Signal` with that signal.
     pub(crate) fn check_end(&self) -> Result<(), Failure> {
-        self.end.map_or(Ok(()), |signal| Err(Failure::Signal(signal.as_raw())))
+        self.end.map_or(Ok(()), |signal| Err(Failure::signal(signal.as_raw())))
     }
 
     /// Ends with a signal that came and was not taken yet.
@@ -87,7 +87,7 @@ impl Signals {
     /// # Errors
     /// `Signal` with that signal.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
-        self.next_end().now_or_never().map_or(Ok(()), |signal| Err(Failure::Signal(signal.as_raw())))
+        self.next_end().now_or_never().map_or(Ok(()), |signal| Err(Failure::signal(signal.as_raw())))
     }
 
     /// Waits for `work`, or for a signal that ends the wait: `work` is dropped then.
@@ -100,7 +100,7 @@ impl Signals {
     pub(crate) async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
-            signal = self.next_end() => Err(Failure::Signal(signal.as_raw())),
+            signal = self.next_end() => Err(Failure::signal(signal.as_raw())),
             done = work => Ok(done),
         }
     }
@@ -117,5 +117,5 @@ impl Signals {
 }
 
 fn unheard(error: &io::Error) -> Failure {
-    Failure::Other(format!("cannot listen for signals: {error}"))
+    Failure::other(format!("cannot listen for signals: {error}"))
 }

@@ -37,7 +37,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let command = ChildCommand::new(&arguments.command);
     let port = arguments.port.unwrap_or(if command.is_some() { 0 } else { PORT });
     let started = Server::builder().port(port).start().await;
-    let server = started.map_err(|error| Failure::Other(error.to_string()))?;
+    let server = started.map_err(|error| Failure::other(error.to_string()))?;
     let outcome = match command {
         Some(command) => run_command(&server, command, &mut signals).await,
         None => serve(app, &server, &mut signals).await,

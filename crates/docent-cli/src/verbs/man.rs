@@ -27,7 +27,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Outcome {
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let file = folder.join(format!("{name}.1"));
-    let unwritable = |error| Failure::Other(format!("cannot write {}: {error}", file.display()));
+    let unwritable = |error| Failure::other(format!("cannot write {}: {error}", file.display()));
     fs::write(&file, page(command)?).map_err(unwritable)?;
     command.get_subcommands().filter(|verb| !verb.is_hide_set()).try_for_each(|verb| write_all(verb, folder))
 }
@@ -36,6 +36,6 @@ fn page(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone())
         .render(&mut page)
-        .map_err(|error| Failure::Other(format!("cannot make the page: {error}")))?;
+        .map_err(|error| Failure::other(format!("cannot make the page: {error}")))?;
     Ok(page)
 }

@@ -21,7 +21,10 @@ pub(super) enum Action {
     /// Print the value and each one that follows, or run a command for each
     Watch(Watch),
     /// List the replaced values, the latest first
-    History(History),
+    History {
+        /// Node of the value
+        key: String,
+    },
     /// Publish an earlier value again
     Rollback(Rollback),
 }
@@ -82,12 +85,6 @@ pub(super) struct Watch {
     /// Command to run for each value, which it gets on standard input; DOCENT_PATH and DOCENT_VERSION are set
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<std::ffi::OsString>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct History {
-    /// Node of the value
-    pub(super) key: String,
 }
 
 #[derive(Debug, Args)]

@@ -52,9 +52,7 @@ async fn publish(
         None => config.publish_new(value).await,
     };
     published.map_err(|error| match error {
-        PublishError::Conflict => {
-            Failure::Other("somebody else published meanwhile: nothing was published".to_owned())
-        }
+        PublishError::Conflict => Failure::other("somebody else published meanwhile: nothing was published"),
         error => error.into(),
     })
 }
@@ -77,8 +75,8 @@ async fn edit(file: &Path) -> Result<(), Failure> {
     let status = Command::new(program).args(words).arg(file).kill_on_drop(true).status().await;
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::Other(format!("{program} ended with {status}: nothing was published"))),
-        Err(error) => Err(Failure::NotRunnable(format!(
+        Ok(status) => Err(Failure::other(format!("{program} ended with {status}: nothing was published"))),
+        Err(error) => Err(Failure::not_runnable(format!(
             "the editor {program:?} of VISUAL or EDITOR cannot be run: {error}"
         ))),
     }
@@ -88,7 +86,7 @@ async fn edit(file: &Path) -> Result<(), Failure> {
 fn editor() -> Result<String, Failure> {
     let set = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".into());
-    editor.into_string().map_err(|_| Failure::Usage("the name in EDITOR is not UTF-8".to_owned()))
+    editor.into_string().map_err(|_| Failure::usage("the name in EDITOR is not UTF-8"))
 }
 
 /// Keeps the file with the user's work, and says where it is. A value as it was `before` is no work.
@@ -103,5 +101,5 @@ fn kept(file: NamedTempFile, before: &Bytes, failure: Failure) -> Failure {
 }
 
 fn unusable(error: &io::Error) -> Failure {
-    Failure::Other(format!("cannot use a temporary file: {error}"))
+    Failure::other(format!("cannot use a temporary file: {error}"))
 }

@@ -49,8 +49,8 @@ pub(super) async fn roll_back(app: &App, config: &Config<Bytes>, version: Option
         .map(|entry| entry.revision)
         .find(|past| version.is_none_or(|wanted| past.version == wanted));
     let to = to.ok_or_else(|| match version {
-        Some(version) => Failure::Other(format!("the history of {} has no version {version}", config.path())),
-        None => Failure::Other(format!("{} has no history", config.path())),
+        Some(version) => Failure::other(format!("the history of {} has no version {version}", config.path())),
+        None => Failure::other(format!("{} has no history", config.path())),
     })?;
     let published = config.rollback_if(&to, &seen).await?;
     tell(app, config.path(), &published)?;

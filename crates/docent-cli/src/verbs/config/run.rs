@@ -22,7 +22,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
             Action::Set(set) => signals.or(set::run(app, &config(&set.key)?, set, &given)).await?,
             Action::Edit(edit) => edit::run(app, &config(&edit.key)?, edit).await,
             Action::Watch(watch) => watch::run(app, &config(&watch.key)?, watch, signals).await,
-            Action::History(history) => signals.or(history::list(app, &config(&history.key)?)).await?,
+            Action::History { key } => signals.or(history::list(app, &config(key)?)).await?,
             Action::Rollback(rollback) => {
                 signals.or(history::roll_back(app, &config(&rollback.key)?, rollback.version)).await?
             }

@@ -14,7 +14,7 @@ pub(super) async fn value(arguments: &Set) -> Result<Bytes, Failure> {
         (Some(value), _) => value.clone().into(),
         (None, Some(file)) => {
             let read = fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()));
-            read.map_err(Failure::Usage)?.into()
+            read.map_err(Failure::usage)?.into()
         }
         (None, None) => Bytes::from(input::all().await?),
     };
@@ -50,7 +50,7 @@ async fn seen(config: &Config<Bytes>, version: i32) -> Result<Snapshot<Bytes>, F
         Some(revision) if revision.version == version => Ok(present),
         revision => {
             let now = revision.map_or(-1, |revision| revision.version);
-            Err(Failure::Other(format!(
+            Err(Failure::other(format!(
                 "{} has version {now}, and not {version}: nothing was published",
                 config.path()
             )))

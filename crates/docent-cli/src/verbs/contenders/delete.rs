@@ -22,7 +22,7 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
     let found = contenders(&report, arguments.name.as_deref())?;
     let [contender] = &found[..] else {
         let names: Vec<_> = found.iter().map(|one| &*one.name).collect();
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "several hold {}: name one of {}",
             report.path,
             names.join(", ")
@@ -47,7 +47,7 @@ async fn node(client: &Client, path: &str, contender: &Contender) -> Result<(Str
             return Ok((path, stat));
         }
     }
-    Err(Failure::Other(format!("{} has left {path} meanwhile", contender.name)))
+    Err(Failure::other(format!("{} has left {path} meanwhile", contender.name)))
 }
 
 fn show(app: &App, path: &str, contender: &Contender, stat: &Stat) {
@@ -64,13 +64,13 @@ fn show(app: &App, path: &str, contender: &Contender, stat: &Stat) {
 /// `Usage` without a terminal, `Other` for any answer but `y` or `yes`.
 async fn confirm() -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::Usage("nobody can be asked without a terminal: give --yes".to_owned()));
+        return Err(Failure::usage("nobody can be asked without a terminal: give --yes"));
     }
     eprint!("Delete it? [y/N] ");
     let mut answer = String::new();
     let read = spawn_blocking(move || io::stdin().read_line(&mut answer).map(|_| answer)).await;
     match read {
         Ok(Ok(answer)) if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) => Ok(()),
-        _ => Err(Failure::Other("nothing was deleted".to_owned())),
+        _ => Err(Failure::other("nothing was deleted")),
     }
 }

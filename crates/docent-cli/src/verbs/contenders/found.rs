@@ -19,7 +19,7 @@ pub(super) fn contenders(report: &Report, name: Option<&str>) -> Result<Vec<Cont
         Recipe::Election(election) => election.leader.iter().chain(&election.candidates).collect(),
         other => {
             let text = format!("{path} is of the kind {}, which nobody holds", other.kind());
-            return Err(Failure::Other(text));
+            return Err(Failure::other(text));
         }
     };
     let is_wanted = |one: &&&Contender| name.map_or(one.holds, |name| one.name == name);
@@ -28,7 +28,7 @@ pub(super) fn contenders(report: &Report, name: Option<&str>) -> Result<Vec<Cont
     found.dedup_by(|one, other| one.name == other.name);
     match (found.is_empty(), name) {
         (false, _) => Ok(found),
-        (true, Some(name)) => Err(Failure::Other(format!("{path} has no contender {name:?}"))),
-        (true, None) => Err(Failure::Other(format!("nobody holds {path}"))),
+        (true, Some(name)) => Err(Failure::other(format!("{path} has no contender {name:?}"))),
+        (true, None) => Err(Failure::other(format!("nobody holds {path}"))),
     }
 }

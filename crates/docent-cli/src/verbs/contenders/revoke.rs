@@ -40,7 +40,7 @@ async fn ask(client: &Client, report: &Report, wanted: &[Contender]) -> Result<(
             ask_each(&lock.participants().await?, wanted, async |one| lock.revoke(one).await).await
         }
         kind => {
-            Err(Failure::Other(format!("{path} is of the kind {kind}, which nobody can be asked to leave")))
+            Err(Failure::other(format!("{path} is of the kind {kind}, which nobody can be asked to leave")))
         }
     }
 }

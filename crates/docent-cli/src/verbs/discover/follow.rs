@@ -21,7 +21,7 @@ pub(super) async fn run(
         while changes.next().now_or_never().flatten().is_some() {}
         let instances = service.instances();
         let now = serde_json::to_string(&ShownService::new(service.name(), &instances))
-            .map_err(|error| Failure::Other(format!("cannot write the instances: {error}")))?;
+            .map_err(|error| Failure::other(format!("cannot write the instances: {error}")))?;
         if told.as_ref() != Some(&now) {
             tell(app, service, &instances, arguments, signals).await?;
             told = Some(now);

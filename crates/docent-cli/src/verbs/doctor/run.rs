@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let options = app.global.client_options()?;
     let servers =
-        ServerAddress::all_of(&options.connect).map_err(|error| Failure::Usage(error.to_string()))?;
+        ServerAddress::all_of(&options.connect).map_err(|error| Failure::usage(error.to_string()))?;
     let reports = join_all(servers.iter().map(|server| server::check(server, &options))).await;
     let summary = ensemble::check(&reports);
     let mut findings: Vec<_> = reports.iter().flat_map(|report| report.findings.clone()).collect();
@@ -108,8 +108,8 @@ fn ending(findings: &[Finding]) -> Outcome {
         count => format!("{count} checks failed"),
     };
     Err(match () {
-        () if has(Cause::Permission) => Failure::NoPermission(text),
-        () if has(Cause::Setting) => Failure::Other(text),
-        () => Failure::Unreachable(text),
+        () if has(Cause::Permission) => Failure::no_permission(text),
+        () if has(Cause::Setting) => Failure::other(text),
+        () => Failure::unreachable(text),
     })
 }

@@ -23,7 +23,7 @@ pub(super) async fn listen(app: &App, election: &Election, signals: &mut Signals
         match next {
             Some(Ok(leader)) => print(app, leader)?,
             Some(Err(error)) => app.output.remark(format!("cannot see who leads, trying on: {error}")),
-            None => return Err(Failure::Other("the client was closed".to_owned())),
+            None => return Err(Failure::other("the client was closed")),
         }
     }
 }

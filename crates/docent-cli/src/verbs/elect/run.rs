@@ -41,7 +41,7 @@ async fn stand(app: &App, arguments: &Arguments, client: &Client, signals: &mut 
             Term::Stopped(ending) => return Ok(ending),
             Term::Done(ending) if arguments.once => return Ok(ending),
             Term::Done(_) => {}
-            Term::Lost(text) if arguments.once => return Err(Failure::Lost(text)),
+            Term::Lost(text) if arguments.once => return Err(Failure::lost(text)),
             Term::Lost(text) => app.output.remark(format!("{text}; standing again")),
         }
         signals.or(sleep_until(began + TERM_INTERVAL)).await?;

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 /// Lists the recipes below a path, and lists them again after changes where that was asked for.
 pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
-    let (root, kinds) = arguments.selection().map_err(Failure::Usage)?;
+    let (root, kinds) = arguments.selection().map_err(Failure::usage)?;
     app.with_signals(async |client, signals| {
         let limits = Limits::default().nodes(arguments.nodes).depth(arguments.depth);
         let builder = Inspector::builder(client).limits(limits);

@@ -45,12 +45,8 @@ async fn acquire(
             never = progress::tell(&app.output, lock, &arguments.path, client.session_id()) => match never {},
         }
     };
-    match signals.or(waiting).await?.map_err(Failure::from) {
-        Err(Failure::NotAcquired { text, .. }) => {
-            Err(Failure::NotAcquired { text, code: arguments.conflict_exit_code })
-        }
-        acquired => acquired,
-    }
+    let acquired = signals.or(waiting).await?;
+    acquired.map_err(|error| Failure::from(error).or_conflict(arguments.conflict_exit_code))
 }
 
 async fn run_command(
@@ -69,7 +65,7 @@ async fn run_command(
     }
     match lost {
         Some(reason) if policy.ends_command() => {
-            Err(Failure::Lost(format!("{path:?} was lost while {:?} ran: {reason}", command.name())))
+            Err(Failure::lost(format!("{path:?} was lost while {:?} ran: {reason}", command.name())))
         }
         _ => Ok(Ending::Child(status)),
     }
@@ -88,6 +84,6 @@ async fn hold(app: &App, path: &str, held: Held, signals: &mut Signals) -> Outco
             app.output.remark(asked(path));
             Ok(Ending::Done)
         }
-        reason = held.lost() => Err(Failure::Lost(format!("{path:?} was lost: {reason}"))),
+        reason = held.lost() => Err(Failure::lost(format!("{path:?} was lost: {reason}"))),
     }
 }

@@ -56,7 +56,7 @@ pub(super) async fn requeue(app: &App, queue: &Queue<Bytes>, arguments: &Requeue
     let letters = dead.list().await?;
     let is_known = |name: &&String| letters.iter().any(|letter| letter.name == **name);
     if let Some(name) = arguments.names.iter().find(|name| !is_known(name)) {
-        return Err(Failure::Other(format!("{} has no dead letter {name:?}", queue.path())));
+        return Err(Failure::other(format!("{} has no dead letter {name:?}", queue.path())));
     }
     let wanted = letters.iter().filter(|letter| arguments.all || arguments.names.contains(&letter.name));
     let mut count = 0;

@@ -13,7 +13,7 @@ struct Length {
 /// Prints the item that would be handed out next.
 pub(super) async fn peek(app: &App, queue: &Queue<Bytes>) -> Outcome {
     let item = queue.peek().await?;
-    let item = item.ok_or_else(|| Failure::Other(format!("no item of {} is free", queue.path())))?;
+    let item = item.ok_or_else(|| Failure::other(format!("no item of {} is free", queue.path())))?;
     print(&app.output, &item, &ShownItem::new(&item))?;
     Ok(Ending::Done)
 }

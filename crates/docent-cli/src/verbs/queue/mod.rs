@@ -2,7 +2,6 @@
 
 mod arguments;
 mod dead;
-mod failure;
 mod item;
 mod look;
 mod put;

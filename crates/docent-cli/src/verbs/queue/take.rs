@@ -2,7 +2,7 @@ use super::arguments::Take;
 use super::item::{ShownItem, print};
 use crate::app::App;
 use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
-use crate::exit::{Ending, Failure, Outcome};
+use crate::exit::{Ending, Failure, FailureKind, Outcome};
 use bytes::Bytes;
 use docent::Error;
 use docent::queue::{Delivery, Queue};
@@ -53,7 +53,7 @@ async fn next(queue: &Queue<Bytes>, arguments: &Take) -> Result<Option<Delivery<
 }
 
 fn none(queue: &Queue<Bytes>) -> Failure {
-    Failure::NotAcquired { text: format!("no item came into {}", queue.path()), code: None }
+    Failure::not_acquired(format!("no item came into {}", queue.path()))
 }
 
 /// Prints an item, and acknowledges it once it is written: one that nobody could read stays.
@@ -78,7 +78,7 @@ async fn run_command(
     let command = command.variable("DOCENT_DELIVERIES", deliveries).with_input(delivery.item().clone());
     let Finished { guard, status, lost, .. } = run_held(delivery, &command, policy, signals).await?;
     if let Some(reason) = lost {
-        return Err(Failure::Lost(format!("the item was lost while {:?} ran: {reason}", command.name())));
+        return Err(Failure::lost(format!("the item was lost while {:?} ran: {reason}", command.name())));
     }
     match status.success() {
         true => guard.ack().await?,
@@ -91,14 +91,14 @@ async fn run_command(
 fn go_on(app: &App, outcome: Outcome) -> Result<bool, Failure> {
     match outcome {
         Ok(Ending::Child(status)) if matches!(status.code(), Some(126 | 127)) => {
-            Err(Failure::NotRunnable("the command cannot be run; the item is back in the queue".to_owned()))
+            Err(Failure::not_runnable("the command cannot be run; the item is back in the queue"))
         }
         Ok(Ending::Child(status)) if !status.success() => {
             app.output.remark(format!("the command ended with {status}; the item goes back into the queue"));
             Ok(false)
         }
-        Err(Failure::Lost(text)) => {
-            app.output.remark(text);
+        Err(failure) if failure.kind() == FailureKind::Lost => {
+            app.output.remark(failure.to_string());
             Ok(false)
         }
         Ok(_) => Ok(true),

@@ -33,8 +33,9 @@ fn payload(arguments: &Arguments) -> Result<Value, Failure> {
     };
     let text = match given.strip_prefix('@') {
         Some(file) => fs::read_to_string(file)
-            .map_err(|error| Failure::Usage(format!("cannot read {file}: {error}")))?,
+            .map_err(|error| Failure::usage(format!("cannot read {file}: {error}")))?,
         None => given.clone(),
     };
-    serde_json::from_str(&text).map_err(|error| Failure::BadData(format!("the payload is not JSON: {error}")))
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::bad_data(format!("the payload is not JSON: {error}")))
 }

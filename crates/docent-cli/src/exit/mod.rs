@@ -1,0 +1,10 @@
+//! The ending of the program, and the exit code that tells of it.
+
+mod ending;
+mod failure;
+mod from;
+mod report;
+
+pub(crate) use ending::Ending;
+pub(crate) use failure::{Failure, FailureKind};
+pub(crate) use report::{HELP, Outcome, report};

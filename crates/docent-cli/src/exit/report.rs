@@ -1,0 +1,33 @@
+use super::{Ending, Failure};
+use crate::output::Output;
+use std::process::ExitCode;
+
+/// Exit codes, for the help.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  the command's own where a command was run, 128 + N when signal N ended it or docent
+  1    failed
+  2    usage: an argument or a setting breaks a rule
+  65   data is not valid
+  69   no server could be reached
+  75   not acquired in time
+  76   lost while the command ran
+  77   permission is missing, or the credentials were refused
+  126  the command cannot be run
+  127  the command was not found";
+
+/// Outcome of a verb.
+pub(crate) type Outcome = Result<Ending, Failure>;
+
+/// Tells of a failure on standard error, and returns the exit code.
+pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {
+    ExitCode::from(match outcome {
+        Ok(ending) => ending.code(),
+        Err(failure) => {
+            if failure.is_told() {
+                output.error(&failure);
+            }
+            failure.code()
+        }
+    })
+}
