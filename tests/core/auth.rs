@@ -1,6 +1,6 @@
 //! Permissions: credentials, access control lists, and the errors when they are missing.
 
-use docent::client::ClientBuilder;
+use docent::client::{ClientBuilder, ProvedIdentity};
 use docent::node::{Acl, Permissions};
 use docent::recipe::KeptNode;
 use docent::{Client, CreateMode, ErrorKind, Mutex};
@@ -17,7 +17,23 @@ async fn schemes(client: &Client, path: &str) -> Vec<(String, Permissions)> {
     acl.entries.into_iter().map(|entry| (entry.scheme, entry.permissions)).collect()
 }
 
+fn identity(proved: &[ProvedIdentity]) -> Vec<(&str, &str)> {
+    let mut all: Vec<_> = proved.iter().map(|proved| (&*proved.scheme, &*proved.name)).collect();
+    all.sort_unstable();
+    all
+}
+
 both_backends! {
+    async fn a_client_is_told_whom_the_servers_take_it_for(backend: Backend) {
+        let server = backend.start().await;
+        let stranger = connect(&server).await.who_am_i().await.unwrap();
+        assert_eq!(identity(&stranger), [("ip", "127.0.0.1")]);
+        let client = authenticated(&server, "right").connect().await.unwrap();
+        let known = client.who_am_i().await.unwrap();
+        assert_eq!(identity(&known), [("digest", "user"), ("ip", "127.0.0.1")]);
+        assert!(!format!("{known:?}").contains("right"), "no password: {known:?}");
+    }
+
     async fn with_credentials_nodes_and_parents_are_the_creators_alone(backend: Backend) {
         let server = backend.start().await;
         let client = authenticated(&server, "right").connect().await.unwrap();
@@ -171,4 +187,23 @@ async fn settings_that_are_not_safe_or_cannot_work_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(rule), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_tell_whom_it_sees_costs_neither_session_nor_lock() {
+    let server = Backend::Embedded.start().await;
+    let client = connect(&server).await;
+    let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    server.as_embedded().unwrap().set_3_5(true);
+    let session = client.session_id();
+    let (refused, written) = tokio::join!(client.who_am_i(), client.set("/lock", "x", None));
+    let error = refused.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("3.7"), "{error}");
+    // Its link was closed with the refusal. Whether it was written is known, or said not to be.
+    assert!(written.map_or_else(|error| error.may_have_applied(), |_| true));
+    client.get("/lock").await.unwrap();
+    assert!(guard.is_held());
+    assert_eq!(client.session_id(), session);
+    guard.release().await.unwrap();
 }

@@ -10,6 +10,7 @@ mod children_cache;
 mod close;
 #[path = "../locks/granted_less.rs"]
 mod granted_less;
+mod identity;
 #[path = "../core/kept.rs"]
 mod kept;
 mod lease;

@@ -33,8 +33,8 @@ pub use cache::{
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot,
 };
 pub use client::{
-    Client, ClientBuilder, ClockCheck, DeleteAllError, Health, Options, ShutdownNode, ShutdownReport,
-    Transaction, TransactionResult,
+    Client, ClientBuilder, ClockCheck, DeleteAllError, Health, Options, ProvedIdentity, ShutdownNode,
+    ShutdownReport, Transaction, TransactionResult,
 };
 pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role, TurnFence};

@@ -35,8 +35,8 @@ pub use transport::Tls;
 pub mod client {
     pub use docent_core::{
         Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
-        Options, ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport,
-        StateWatcher,
+        Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode,
+        ShutdownReport, StateWatcher,
     };
 }
 

@@ -173,6 +173,7 @@ async fn futures_of_requests_are_small() -> Result<(), Error> {
         client.acl("/a"),
         client.sync("/a"),
         client.check_clock(SECOND),
+        client.who_am_i(),
         client.close(),
         client.shutdown(SECOND),
         one().commit(),

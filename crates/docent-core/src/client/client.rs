@@ -6,6 +6,7 @@
 use super::clock_check::{self, ClockCheck};
 use super::create::create;
 use super::ensure_absent::ensure_absent;
+use super::proved_identity::{self, ProvedIdentity};
 use super::transaction::wire;
 use super::{ClientBuilder, Health, Transaction};
 use crate::error::{Error, ErrorKind};
@@ -171,6 +172,24 @@ impl Client {
     /// This method is cancel safe: the nodes are deleted in the background.
     pub async fn check_clock(&self, period: Duration) -> Result<ClockCheck, Error> {
         clock_check::check_clock(self, period).await
+    }
+
+    /// Asks the server of the link which identities it knows this client by, to compare access control lists
+    /// with: its address, and what its credentials proved. A wrong password is no error of servers, and shows
+    /// as the user that it is of.
+    ///
+    /// A server before ZooKeeper 3.7 does not know the question, and closes the link after refusing it: the
+    /// session goes on with another one, and other operations that are on their way end as after any lost
+    /// link. Ask from a client of its own where that matters.
+    ///
+    /// # Errors
+    /// `Unsupported` from servers before ZooKeeper 3.7, and in sessions of the crate `zookeeper-client`;
+    /// `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn who_am_i(&self) -> Result<Vec<ProvedIdentity>, Error> {
+        proved_identity::who_am_i(self).await
     }
 
     /// Replaces the list of servers by those of `connect_string`, whose chroot must be empty or that of this

@@ -131,8 +131,7 @@ impl Options {
             builder = builder.identity(identity);
         }
         builder = self.timed(builder);
-        if let Some(file) = &self.credentials_file {
-            let (user, password) = read_credentials(file)?;
+        if let Some((user, password)) = self.credentials()? {
             builder = builder.auth_digest(user, password);
         }
         if self.allow_plaintext_auth {
@@ -145,6 +144,14 @@ impl Options {
             builder = builder.persistent_watches();
         }
         self.secured(builder)
+    }
+
+    /// User and password in the file of credentials; `None` without one. Blocks for as long as reading takes.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a file that cannot be read or is none, without its content.
+    pub fn credentials(&self) -> Result<Option<(String, SecretString)>, Error> {
+        self.credentials_file.as_deref().map(read_credentials).transpose()
     }
 
     fn timed(&self, mut builder: ClientBuilder) -> ClientBuilder {

@@ -7,8 +7,8 @@ use docent::cache::{
 };
 use docent::client::{
     Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
-    Options, ParentKind, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport,
-    StateWatcher,
+    Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode,
+    ShutdownReport, StateWatcher,
 };
 use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run, TurnFence};
 use docent::node::CreatedOrSet;
@@ -35,7 +35,7 @@ use std::future::Ready;
 rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
-    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind,
+    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind, ProvedIdentity,
     RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
     Fence, LostReason, TurnFence, Relay,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,

@@ -308,6 +308,7 @@ fn of_a_client(client: &Client, acl: Vec<Acl>, [one, other]: [Transaction; 2]) {
     borrows(client.set_acl("/a", acl, None));
     borrows(client.sync("/a"));
     borrows(client.check_clock(T));
+    borrows(client.who_am_i());
     borrows(client.close());
     free(one.commit());
     free(other.commit_exactly());
