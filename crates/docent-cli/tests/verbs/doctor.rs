@@ -2,9 +2,11 @@
 
 use crate::docent_command::{Ended, docent, end, run, servers};
 use docent::Client;
-use docent::node::{Acl, CreateMode};
+use docent::node::{Acl, CreateMode, Permissions};
+use docent::server::Server;
 use docent_battery::{Backend, TestServer, both_backends};
 use serde_json::Value;
+use std::time::Duration;
 
 /// The findings of one check at one level.
 pub(crate) fn findings<'a>(all: &'a [Value], check: &str, level: &str) -> Vec<&'a Value> {
@@ -40,7 +42,7 @@ both_backends! {
         let server = backend.start().await;
         let ended = doctor(&servers(&server), &["--clock", "100ms"]).await.ok();
         let all = ended.json();
-        for check in ["name", "server", "session", "quorum", "lease", "access", "clock"] {
+        for check in ["name", "server", "session", "quorum", "lease", "identity", "access", "clock"] {
             assert_eq!(findings(&all, check, "ok").len(), 1, "{check}: {}", ended.stdout);
         }
         assert_eq!(findings(&all, "server", "ok")[0]["server"], server.address().to_string());
@@ -87,8 +89,74 @@ both_backends! {
         assert_failed(&wrong, "access", "permission denied at /secret", "compare user and password");
         assert_eq!(wrong.code, 77);
         assert!(!format!("{wrong:?}").contains("alice:wrong"), "the password is not shown: {wrong:?}");
-        check("alice:right").await.ok();
+        assert!(wrong.stdout.contains("the servers see ") && wrong.stdout.contains("digest alice"), "{wrong:?}");
+        let right = check("alice:right").await.ok();
+        let entry = "its list is digest alice: everything (this client); this client may: everything";
+        assert!(right.stdout.contains(entry) && !right.stdout.contains("right"), "{right:?}");
         let without = doctor(&servers(&server), &["--clock", "0", "/secret"]).await;
         assert_failed(&without, "access", "without credentials", "--auth-file");
     }
+
+    async fn what_a_list_gives_to_others_is_told_apart(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        client.create("/shared", "", CreateMode::Persistent).await.unwrap();
+        let bob = Acl::digest("bob", "b", Permissions::ALL);
+        let here = Acl::new(Permissions::CREATE, "ip", "127.0.0.0/8");
+        client.set_acl("/shared", [Acl::read_all(), here, bob], None).await.unwrap();
+        client.close().await;
+        let ended = doctor(&servers(&server), &["--clock", "0", "/shared"]).await.ok();
+        let list = "world anyone: READ (this client), ip 127.0.0.0/8: CREATE (this client), digest bob: everything; \
+                    this client may: READ | CREATE";
+        assert!(ended.stdout.contains(list), "{ended:?}");
+        let told = ended.json();
+        assert_eq!(findings(&told, "identity", "ok")[0]["text"], "the servers see ip 127.0.0.1");
+    }
+}
+
+#[tokio::test]
+async fn servers_that_cannot_tell_whom_they_see_pass_with_a_remark() {
+    let server = Server::start().await.unwrap();
+    server.set_3_5(true);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("credentials");
+    std::fs::write(&file, "alice:right").unwrap();
+    let credentials = ["--auth-file", file.to_str().unwrap(), "--allow-plaintext-auth"];
+    for (arguments, level) in [(&[][..], "ok"), (&credentials, "warning")] {
+        let ended = doctor(server.connect_string(), &[&["--clock", "0"], arguments].concat()).await.ok();
+        let all = ended.json();
+        let told = findings(&all, "identity", level);
+        assert!(told[0]["text"].as_str().unwrap().contains("ZooKeeper does from 3.7 on"), "{ended:?}");
+        assert_eq!(
+            findings(&all, "access", "ok").len(),
+            1,
+            "what follows is checked all the same: {ended:?}"
+        );
+    }
+}
+
+/// Findings about the lease at a server with this tick and these bounds that does not answer `conf`.
+async fn lease_findings(tick: u64, bounds: Option<(u64, u64)>) -> Vec<Value> {
+    let millis = Duration::from_millis;
+    let builder = Server::builder().tick(millis(tick)).four_letter_words(["srvr"]);
+    let builder = match bounds {
+        Some((min, max)) => builder.session_timeouts(millis(min), millis(max)),
+        None => builder,
+    };
+    let server = builder.start().await.unwrap();
+    let ended = doctor(server.connect_string(), &["--clock", "0"]).await.ok();
+    assert!(server.sessions().is_empty(), "the sessions that asked are closed: {:?}", server.sessions());
+    ended.json().into_iter().filter(|finding| finding["check"] == "lease").collect()
+}
+
+#[tokio::test]
+async fn a_tick_that_is_not_told_is_concluded_from_the_timeouts_that_are_granted() {
+    let concluded = lease_findings(2_000, None).await;
+    assert_eq!(concluded.len(), 1, "{concluded:?}");
+    let text = concluded[0]["text"].as_str().unwrap();
+    assert!(text.contains("concluded from the timeouts that they grant (4s to 40s), of 2s"), "{text}");
+    let unknown = lease_findings(2_000, Some((400, 60_000))).await;
+    assert_eq!(unknown.len(), 2, "{unknown:?}");
+    assert_eq!(unknown[1]["level"], "warning");
+    assert!(unknown[1]["text"].as_str().unwrap().contains("(400ms to 60s)"), "{unknown:?}");
 }

@@ -2,10 +2,13 @@
 
 mod access;
 mod answer;
+mod bounds;
 mod clock;
 mod diagnosis;
 mod ensemble;
 mod finding;
+mod grant;
+mod identity;
 mod lease;
 mod run;
 mod server;

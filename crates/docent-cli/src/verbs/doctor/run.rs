@@ -1,4 +1,5 @@
 use super::finding::{Cause, Finding, Level};
+use super::identity::Identity;
 use super::lease::{self, Times};
 use super::server::{self, ServerReport};
 use super::{access, clock, ensemble};
@@ -61,14 +62,17 @@ async fn check_client(
         }
     };
     let asked = options.session_timeout.unwrap_or(DEFAULT_SESSION_TIMEOUT);
-    let mut findings = lease::check(Times {
+    let mut findings = lease::check(&Times {
         asked,
         granted: client.session_timeout().unwrap_or(asked),
         told_tick: reports.iter().filter_map(|report| report.tick).max(),
+        bounds: reports.iter().filter_map(|report| report.bounds).collect(),
         assumed_tick: options.server_tick.unwrap_or(DEFAULT_TICK),
     });
+    let (identity, finding) = Identity::ask(&client, options).await;
+    findings.push(finding);
     for path in &arguments.paths {
-        findings.push(access::check(&client, path, options).await);
+        findings.push(access::check(&client, path, options, &identity).await);
     }
     if !arguments.clock.is_zero() {
         findings.push(clock::check(&client, arguments.clock).await);

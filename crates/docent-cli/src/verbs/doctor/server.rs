@@ -1,4 +1,5 @@
 use super::answer::{self, Answer, Description};
+use super::bounds::Bounds;
 use super::diagnosis;
 use super::finding::Finding;
 use super::words;
@@ -18,6 +19,8 @@ pub(super) struct ServerReport {
     pub(super) description: Option<Description>,
     /// The tick that it told by `conf`.
     pub(super) tick: Option<Duration>,
+    /// Session timeouts that it grants, asked for where it tells no tick.
+    pub(super) bounds: Option<Bounds>,
     /// True when it opened a session.
     pub(super) opened: bool,
 }
@@ -74,6 +77,9 @@ impl ServerReport {
             Ok((opened, read)) => {
                 self.opened = true;
                 self.findings.push(diagnosis::session(opened, read));
+                if self.tick.is_none() {
+                    self.bounds = Bounds::of(server, options).await.ok();
+                }
             }
             Err(error) => self.findings.push(diagnosis::no_session(&error, begun.elapsed())),
         }
@@ -82,17 +88,23 @@ impl ServerReport {
 
 /// Opens a session at `server` alone, and reads once. Returns the times of both.
 async fn read_once(server: &ServerAddress, options: &Options) -> Result<(Duration, Duration), Error> {
-    let mut options = options.clone();
-    options.connect = server.to_string();
-    options.namespace = None;
-    let patience = options.operation_timeout.unwrap_or(PATIENCE);
-    options.operation_timeout = Some(patience.min(2 * PATIENCE));
+    let builder = alone(server, options).builder()?;
     let begun = Instant::now();
-    let client = options.builder()?.connect().await?;
+    let client = builder.connect().await?;
     let opened = begun.elapsed();
     let begun = Instant::now();
     let read = client.exists("/").await;
     let took = begun.elapsed();
     client.close().await;
     read.map(|_| (opened, took))
+}
+
+/// The settings for a session at `server` alone, and for a short time.
+pub(super) fn alone(server: &ServerAddress, options: &Options) -> Options {
+    let mut options = options.clone();
+    options.connect = server.to_string();
+    options.namespace = None;
+    let patience = options.operation_timeout.unwrap_or(PATIENCE);
+    options.operation_timeout = Some(patience.min(2 * PATIENCE));
+    options
 }
