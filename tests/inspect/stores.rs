@@ -29,6 +29,9 @@ both_backends! {
         let Recipe::Queue(queue) = recipe(&client, "/q").await else { panic!("no queue") };
         assert_eq!((queue.layout, queue.depth), (QueueLayout::Docent, 2));
         assert_eq!((queue.claimed, queue.dead), (Some(1), Some(1)));
+        let letter = &queue.dead_letters[0];
+        assert_eq!((letter.reason.as_deref(), letter.detail.as_deref()), (Some("rejected"), Some("no")));
+        assert!(letter.since.is_some() && letter.item.is_some());
         assert_eq!(queue.claims[0].session, client.session_id());
         let head = queue.head.unwrap();
         assert_ne!(head.name, queue.claims[0].item);

@@ -11,8 +11,9 @@ mod tests;
 pub use inspect::{Inspector, InspectorBuilder, Limits, Survey};
 pub use live::{Live, Reports};
 pub use report::{
-    Barrier, Claim, ConfigReport, Contender, Counter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
-    Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat, Partition,
-    PartitionItem, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report,
-    Semaphore, ServerTime, Service, ServiceName, Since, TimeSource, TimedLease, Value, Writer, printable,
+    Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election,
+    ElectionLayout, Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat,
+    Partition, PartitionItem, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry,
+    RegistryLayout, Report, Semaphore, ServerTime, Service, ServiceName, Since, TimeSource, TimedLease,
+    Value, Writer, printable,
 };

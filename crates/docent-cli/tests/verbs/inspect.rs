@@ -88,6 +88,24 @@ both_backends! {
         client.close().await;
     }
 
+    async fn dead_letters_are_shown_with_their_reasons(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        let jobs = Queue::<u32>::new(&client, "/queues/jobs").unwrap();
+        jobs.put(&7).await.unwrap();
+        jobs.take().await.unwrap().reject("no such customer\u{1b}[2J").await.unwrap();
+        let ended = run(&connect, ["inspect", "/queues/jobs"]).await.ok();
+        let dead = ended.stdout.lines().find(|line| line.starts_with("dead ")).unwrap();
+        assert!(dead.contains("letter-0000000000") && !dead.contains('\u{1b}'), "{ended:?}");
+        assert!(dead.contains("rejected: no such customer") && dead.contains("was item-"), "{ended:?}");
+        let report = &run(&connect, ["inspect", "/queues/jobs", "-o", "json"]).await.ok().json()[0];
+        let letter = &report["dead_letters"][0];
+        assert_eq!((&letter["reason"], &letter["size"].is_u64()), (&"rejected".into(), &true), "{report}");
+        assert!(letter["since_ms"].is_u64(), "{report}");
+        client.close().await;
+    }
+
     async fn a_watch_prints_a_report_after_each_change(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -40,6 +40,8 @@ pub struct Inspector {
 pub(crate) struct Inspected {
     pub(crate) report: Report,
     pub(crate) reads: Vec<Read>,
+    /// Number of nodes that were not looked for because of a limit.
+    pub(crate) skipped: usize,
 }
 
 impl Inspector {
@@ -113,7 +115,7 @@ impl Inspector {
         let now = self.now().await;
         let mut nodes = Nodes::default();
         loop {
-            match look(&nodes, path, now) {
+            match look(&nodes, path, now, &self.limits) {
                 Ok(inspected) => return Ok(inspected),
                 Err(missing) => read(&self.client, &self.limits, &mut nodes, missing).await?,
             }
@@ -125,9 +127,14 @@ impl Inspector {
 ///
 /// # Errors
 /// The reads that are missing.
-pub(crate) fn look(nodes: &Nodes, path: &str, now: Option<SystemTime>) -> Result<Inspected, Vec<Read>> {
+pub(crate) fn look(
+    nodes: &Nodes,
+    path: &str,
+    now: Option<SystemTime>,
+    limits: &Limits,
+) -> Result<Inspected, Vec<Read>> {
     let clock = server_time(nodes, now);
-    let view = View::new(nodes, clock.map_or(SystemTime::UNIX_EPOCH, |clock| clock.now));
+    let view = View::new(nodes, clock.map_or(SystemTime::UNIX_EPOCH, |clock| clock.now), limits);
     let found = recognise(&view, path);
     let missing = view.missing();
     if !missing.is_empty() {
@@ -143,7 +150,7 @@ pub(crate) fn look(nodes: &Nodes, path: &str, now: Option<SystemTime>) -> Result
         as_of_zxid: view.newest_zxid(),
         clock,
     };
-    Ok(Inspected { report, reads: view.touched() })
+    Ok(Inspected { report, reads: view.touched(), skipped: view.skipped() })
 }
 
 /// Time that ages are counted to: never before the newest time that was seen.

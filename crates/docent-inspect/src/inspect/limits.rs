@@ -11,13 +11,22 @@ pub struct Limits {
     /// Bytes of data after which only the stats of nodes are read; 16 MiB by default. Replies that are under
     /// way then may add to it.
     pub data_bytes: usize,
+    /// Most dead letters that are listed for a queue, the oldest first; 100 by default.
+    pub dead_letters: usize,
     /// Most watches of a [live report](crate::Inspector::watch); 64 by default, and 1 at least.
     pub watches: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { nodes: 10_000, depth: 16, in_flight: 32, data_bytes: 16 * 1024 * 1024, watches: 64 }
+        Self {
+            nodes: 10_000,
+            depth: 16,
+            in_flight: 32,
+            data_bytes: 16 * 1024 * 1024,
+            dead_letters: 100,
+            watches: 64,
+        }
     }
 }
 
@@ -47,6 +56,13 @@ impl Limits {
     #[must_use]
     pub fn data_bytes(mut self, bytes: usize) -> Self {
         self.data_bytes = bytes;
+        self
+    }
+
+    /// Sets [`dead_letters`](Self::dead_letters).
+    #[must_use]
+    pub fn dead_letters(mut self, letters: usize) -> Self {
+        self.dead_letters = letters;
         self
     }
 

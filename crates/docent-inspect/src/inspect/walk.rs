@@ -14,10 +14,10 @@ const SYSTEM: [&str; 2] = ["/zookeeper", "/_docent"];
 pub(super) async fn walk(inspector: &Inspector, root: &str) -> Result<Survey, Error> {
     let now = inspector.now().await;
     let mut nodes = Nodes::default();
-    let (mut found, mut deep) = (Vec::new(), 0);
+    let (mut found, mut deep, mut skipped) = (Vec::new(), 0, 0);
     let mut level = vec![root.to_owned()];
     for depth in 0.. {
-        let reports = level_reports(inspector, &mut nodes, level, now).await?;
+        let reports = level_reports(inspector, &mut nodes, level, now, &mut skipped).await?;
         let below = |report: &Report| below(&nodes, report);
         if depth == inspector.limits().depth {
             deep = reports.iter().filter(|report| !below(report).is_empty()).count();
@@ -30,12 +30,13 @@ pub(super) async fn walk(inspector: &Inspector, root: &str) -> Result<Survey, Er
             break;
         }
     }
+    let left_out = nodes.left_out();
     Ok(Survey {
         root: root.to_owned(),
         found,
         nodes: nodes.len(),
         refused: nodes.refused(),
-        left_out: LeftOut { deep, ..nodes.left_out() },
+        left_out: LeftOut { deep, nodes: left_out.nodes + skipped, ..left_out },
         as_of_zxid: nodes.newest_zxid(),
         clock: server_time(&nodes, now),
     })
@@ -47,13 +48,15 @@ async fn level_reports(
     nodes: &mut Nodes,
     paths: Vec<String>,
     now: Option<SystemTime>,
+    skipped: &mut usize,
 ) -> Result<Vec<Report>, Error> {
     let mut reports: Vec<Option<Report>> = paths.iter().map(|_| None).collect();
     let mut open: Vec<usize> = (0..paths.len()).collect();
     while !open.is_empty() {
         let mut missing = Vec::new();
-        open.retain(|index| match look(nodes, &paths[*index], now) {
+        open.retain(|index| match look(nodes, &paths[*index], now, inspector.limits()) {
             Ok(inspected) => {
+                *skipped += inspected.skipped;
                 reports[*index] = Some(inspected.report);
                 false
             }

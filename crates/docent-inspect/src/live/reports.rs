@@ -105,7 +105,7 @@ impl Following {
     }
 
     fn taken(&mut self, inspected: Inspected) -> Result<Live, Error> {
-        let Inspected { report, reads } = inspected;
+        let Inspected { report, reads, .. } = inspected;
         let inspector = &self.inspector;
         let unwatched = self.watches.keep(inspector.client(), &reads, inspector.limits().watches)?;
         Ok(Live { report, is_stale: false, unwatched })

@@ -1,7 +1,8 @@
 use super::{Data, Folder, Known, Nodes, Read};
+use crate::inspect::Limits;
 use crate::report::{LeftOut, Refusal, Since};
 use docent_core::Stat;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
 use std::time::SystemTime;
 
@@ -12,7 +13,10 @@ pub(crate) struct View<'a> {
     nodes: &'a Nodes,
     /// Time of the servers' clock that ages are counted to.
     now: SystemTime,
+    limits: &'a Limits,
     touched: RefCell<Touched>,
+    /// Number of nodes that were not looked for because of a limit.
+    skipped: Cell<usize>,
 }
 
 /// Reads that were looked for, each once, in their order.
@@ -23,8 +27,24 @@ struct Touched {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(nodes: &'a Nodes, now: SystemTime) -> Self {
-        Self { nodes, now, touched: RefCell::default() }
+    pub(crate) fn new(nodes: &'a Nodes, now: SystemTime, limits: &'a Limits) -> Self {
+        Self { nodes, now, limits, touched: RefCell::default(), skipped: Cell::default() }
+    }
+
+    pub(crate) fn limits(&self) -> &'a Limits {
+        self.limits
+    }
+
+    /// The first so many of `names`; the others count as left out.
+    pub(crate) fn first<'b, T>(&self, names: &'b [T], most: usize) -> &'b [T] {
+        let (first, others) = names.split_at(names.len().min(most));
+        self.skipped.set(self.skipped.get() + others.len());
+        first
+    }
+
+    /// Number of nodes that were not looked for because of a limit.
+    pub(crate) fn skipped(&self) -> usize {
+        self.skipped.get()
     }
 
     /// Data of a node; `None` while it is not known, and where there is none.
@@ -95,7 +115,7 @@ impl<'a> View<'a> {
                 }
             }
         }
-        left_out.nodes = paths.len();
+        left_out.nodes = paths.len() + self.skipped();
         left_out
     }
 

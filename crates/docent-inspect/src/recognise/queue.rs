@@ -2,10 +2,12 @@ use super::contenders::holder;
 use super::found::Found;
 use super::items;
 use crate::nodes::Place;
-use crate::report::{Claim, Contender, NodeText, Queue, QueueItem, QueueLayout, Recipe, Since, Writer};
+use crate::report::{
+    Claim, Contender, DeadLetter, NodeText, Queue, QueueItem, QueueLayout, Recipe, Since, Writer,
+};
 use docent_core::Role;
 use docent_core::recipe::since_1970_ms;
-use docent_queue::internals::{IDLE, ItemName, LETTER, SIMPLE, Turns, number};
+use docent_queue::internals::{IDLE, ItemName, LETTER, LetterHead, SIMPLE, Turns, number};
 use std::collections::HashSet;
 
 /// Folders of Docent's queue.
@@ -28,9 +30,11 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     };
     let items: Vec<_> =
         names("items").iter().filter_map(|name| ItemName::parse(name.clone(), ITEM)).collect();
-    let dead = names("dead").iter().filter(|name| number(name, LETTER).is_some()).count();
+    let letters = names("dead").iter().filter_map(|name| Some((number(name, LETTER)?, name.as_str())));
+    let mut dead: Vec<_> = letters.collect();
+    dead.sort_unstable();
     let mut idle: Vec<_> = names("idle").iter().filter_map(|name| idle_place(name)).collect();
-    let is_empty = items.is_empty() && dead == 0 && idle.is_empty();
+    let is_empty = items.is_empty() && dead.is_empty() && idle.is_empty();
     if is_empty && !(place.has("items") && place.has("idle")) {
         return None;
     }
@@ -45,9 +49,10 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
         head: head.map(|head| item(&below(place, "items"), &head.text, Some(head.priority.into()))),
         claimed: Some(claimed.len()),
         claims: claims(&below(place, "claims"), names("claims")),
-        dead: Some(dead),
         idle: Some(idle.len()),
         consumers: consumers(place, &idle),
+        dead: Some(dead.len()),
+        dead_letters: dead_letters(&below(place, "dead"), &dead),
     };
     Some(Found::new(Recipe::Queue(queue)).by([Writer::Docent]))
 }
@@ -98,7 +103,7 @@ fn claims(below: &Below<'_>, names: &[String]) -> Vec<Claim> {
             identity: bytes.map(NodeText::new),
         }
     };
-    names.iter().take(READ).map(claim).collect()
+    below.place.view.first(names, READ).iter().map(claim).collect()
 }
 
 fn consumers(place: &Place<'_>, idle: &[(i32, &str)]) -> Vec<Contender> {
@@ -111,7 +116,26 @@ fn consumers(place: &Place<'_>, idle: &[(i32, &str)]) -> Vec<Contender> {
         writer: Writer::Docent,
         ..holder(place, name, below.data(name))
     };
-    idle.iter().take(READ).map(consumer).collect()
+    place.view.first(idle, READ).iter().map(consumer).collect()
+}
+
+fn dead_letters(below: &Below<'_>, letters: &[(i32, &str)]) -> Vec<DeadLetter> {
+    let view = below.place.view;
+    let letter = |(_, name): &(i32, &str)| {
+        let data = below.data(name);
+        let read = data.and_then(|data| data.bytes.as_ref()).map(|bytes| LetterHead::read(bytes).0);
+        let head = read.filter(|head| !head.reason.name().is_empty());
+        DeadLetter {
+            name: (*name).to_owned(),
+            size: data.map(|data| data.stat.data_length),
+            since: data.map(|data| view.since(data.stat.created)),
+            reason: head.as_ref().map(|head| head.reason.name().to_owned()),
+            deliveries: head.as_ref().and_then(|head| head.deliveries),
+            item: head.as_ref().map(|head| head.item.clone()),
+            detail: head.map(|head| head.detail),
+        }
+    };
+    view.first(letters, view.limits().dead_letters).iter().map(letter).collect()
 }
 
 /// kazoo's queue with claims.
@@ -165,6 +189,7 @@ fn without_claims(layout: QueueLayout, depth: usize) -> Queue {
         claimed: None,
         claims: Vec::new(),
         dead: None,
+        dead_letters: Vec::new(),
         idle: None,
         consumers: Vec::new(),
     }

@@ -35,7 +35,7 @@ pub use node_text::NodeText;
 pub use partition::{Partition, PartitionItem};
 pub use plain::Plain;
 pub use printable::printable;
-pub use queue::{Claim, Queue, QueueItem, QueueLayout};
+pub use queue::{Claim, DeadLetter, Queue, QueueItem, QueueLayout};
 pub use recipe::Recipe;
 pub use report::Report;
 pub use semaphore::Semaphore;

@@ -20,6 +20,8 @@ pub struct Queue {
     pub claims: Vec<Claim>,
     /// Number of dead letters; `None` where the layout has none.
     pub dead: Option<usize>,
+    /// The dead letters that were read, the oldest first.
+    pub dead_letters: Vec<DeadLetter>,
     /// Number of consumers that wait for an item; `None` where the layout does not tell.
     pub idle: Option<usize>,
     /// The idle consumers that were read, the next one first.
@@ -55,6 +57,28 @@ pub struct Claim {
     pub session: Option<i64>,
     /// Data of the claim: the consumer's identity.
     pub identity: Option<NodeText>,
+}
+
+/// Item that nobody gets any more, with the reason for it as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DeadLetter {
+    /// Name of the letter's node.
+    pub name: String,
+    /// Length of the letter's data in bytes: the item's, and a line about it before.
+    pub size: Option<usize>,
+    /// Time at which it became a dead letter.
+    #[serde(flatten)]
+    pub since: Option<Since>,
+    /// Name of the reason: `too-many-deliveries`, `undecodable`, `rejected`, or one that a later version
+    /// wrote. Like the next three `None` where the letter cannot be read.
+    pub reason: Option<String>,
+    /// Text about the reason, such as the last error; at most 500 bytes.
+    pub detail: Option<String>,
+    /// Number of times that it was handed out, where that is counted.
+    pub deliveries: Option<u32>,
+    /// Name that the item's node had in the queue.
+    pub item: Option<String>,
 }
 
 /// Layout of a queue. Serialized as `docent`, `curator`, `simple`, `kazoo`, `kazoo_locking`.

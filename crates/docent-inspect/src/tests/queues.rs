@@ -1,6 +1,6 @@
 use super::tree::Tree;
 use super::{ADDRESS, DOCENT, HEX, UUID};
-use crate::{Kind, Queue, QueueLayout, Recipe, Writer};
+use crate::{Kind, Limits, Queue, QueueLayout, Recipe, Writer};
 
 fn queue(recipe: Recipe) -> Queue {
     match recipe {
@@ -38,6 +38,42 @@ fn docents_queue_tells_depth_claims_dead_letters_and_idle_consumers() {
     assert!(queue.claims[0].session.is_some());
     let consumers: Vec<_> = queue.consumers.iter().map(|one| one.number.unwrap()).collect();
     assert_eq!(consumers, [1, 2]);
+}
+
+#[test]
+fn dead_letters_are_listed_the_oldest_first_with_their_reasons() {
+    let letter = |detail: &str| {
+        format!(
+            r#"{{"version":1,"reason":"rejected","detail":"{detail}","deliveries":3,"item":"item-0000000009"}}"#
+        ) + "\nxyz"
+    };
+    let tree = Tree::default()
+        .node("/q/dead/letter-0000000012", "junk")
+        .node("/q/dead/letter-0000000003", letter("no such customer"))
+        .node("/q/dead/stranger", letter("none of ours"))
+        .node("/q/dead/letter-0000000011", letter("\u{202e}é"));
+    let queue = queue(tree.report("/q").recipe);
+    let [first, second, junk] = &queue.dead_letters[..] else { panic!("{queue:?}") };
+    assert_eq!((first.name.as_str(), first.deliveries), ("letter-0000000003", Some(3)));
+    assert_eq!(
+        (first.reason.as_deref(), first.detail.as_deref()),
+        (Some("rejected"), Some("no such customer"))
+    );
+    assert_eq!(first.item.as_deref(), Some("item-0000000009"));
+    assert!(first.size > Some(3) && first.since.is_some());
+    assert_eq!(second.detail.as_deref(), Some("\u{202e}é"));
+    assert_eq!((junk.size, &junk.reason, &junk.detail, &junk.item), (Some(4), &None, &None, &None));
+}
+
+#[test]
+fn dead_letters_beyond_the_limit_are_counted_as_left_out() {
+    let letters = (0..7).map(|number| format!("/q/dead/letter-{number:010}"));
+    let tree = letters.fold(Tree::default(), |tree, path| tree.node(&path, "{}\n"));
+    let report = tree.report_within("/q", &Limits::default().dead_letters(5));
+    assert_eq!((report.left_out.nodes, report.is_complete()), (2, false));
+    let queue = queue(report.recipe);
+    assert_eq!((queue.dead, queue.dead_letters.len()), (Some(7), 5));
+    assert_eq!(queue.dead_letters[4].name, "letter-0000000004");
 }
 
 #[test]

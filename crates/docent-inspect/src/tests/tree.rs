@@ -1,4 +1,4 @@
-use crate::inspect::look;
+use crate::inspect::{Limits, look};
 use crate::nodes::{Data, Folder, Known, Nodes, Read};
 use crate::report::Report;
 use bytes::Bytes;
@@ -67,10 +67,15 @@ impl Tree {
 
     /// Report about a path, with ages as of an hour after the first node.
     pub(super) fn report(&self, path: &str) -> Report {
+        self.report_within(path, &Limits::default())
+    }
+
+    /// As [`report`](Self::report), within these limits. The number of nodes is not looked at.
+    pub(super) fn report_within(&self, path: &str, limits: &Limits) -> Report {
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(FIRST_MS + 3_600_000);
         let mut nodes = Nodes::default();
         loop {
-            match look(&nodes, path, Some(now)) {
+            match look(&nodes, path, Some(now), limits) {
                 Ok(inspected) => return inspected.report,
                 Err(missing) => missing.into_iter().for_each(|read| self.read(&mut nodes, read)),
             }

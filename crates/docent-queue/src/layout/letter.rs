@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const VERSION: u32 = 1;
-/// Longest text that is kept about a reason, in bytes.
+/// Longest name of a reason, and longest text about one, in bytes.
 const DETAIL: usize = 500;
 
 /// Reason for which an item is a dead letter.
@@ -24,7 +24,8 @@ pub enum DeadReason {
 }
 
 impl DeadReason {
-    fn name(&self) -> &str {
+    /// The name, as it is in the letter; empty where the letter itself cannot be read.
+    pub fn name(&self) -> &str {
         match self {
             Self::TooManyDeliveries => "too-many-deliveries",
             Self::Undecodable => "undecodable",
@@ -38,7 +39,7 @@ impl DeadReason {
             "too-many-deliveries" => Self::TooManyDeliveries,
             "undecodable" => Self::Undecodable,
             "rejected" => Self::Rejected,
-            _ => Self::Other(name),
+            _ => Self::Other(shortened(name)),
         }
     }
 }
@@ -57,12 +58,15 @@ impl fmt::Display for DeadReason {
 
 /// Header of a dead letter.
 #[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) reason: DeadReason,
-    pub(crate) detail: String,
-    pub(crate) deliveries: Option<u32>,
+pub struct Head {
+    /// Reason for which the item is dead.
+    pub reason: DeadReason,
+    /// More about that.
+    pub detail: String,
+    /// Number of times the item was handed out, where that is counted.
+    pub deliveries: Option<u32>,
     /// The name of the item's node.
-    pub(crate) item: String,
+    pub item: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -99,7 +103,7 @@ impl Head {
 
     /// The header of a letter and the item's node. A letter that cannot be read is a letter, too: with all
     /// its bytes as the node.
-    pub(crate) fn read(letter: &Bytes) -> (Self, Bytes) {
+    pub fn read(letter: &Bytes) -> (Self, Bytes) {
         let unread = |detail: String| {
             let reason = DeadReason::Other(String::new());
             (Self { reason, detail, deliveries: None, item: String::new() }, letter.clone())
@@ -109,6 +113,8 @@ impl Head {
         };
         match serde_json::from_slice::<Line>(&letter[..end]) {
             Ok(Line { reason, detail, deliveries, item, .. }) => {
+                // Anybody may have written it.
+                let (detail, item) = (shortened(detail), shortened(item));
                 let head = Self { reason: DeadReason::named(reason), detail, deliveries, item };
                 (head, letter.slice(end + 1..))
             }
@@ -146,6 +152,15 @@ mod tests {
             (DeadReason::Rejected, "no", Some(3))
         );
         assert_eq!((read.item.as_str(), data), ("item-0000000001", node));
+    }
+
+    #[test]
+    fn long_texts_that_others_wrote_are_shortened() {
+        let long = "ä".repeat(DETAIL);
+        let letter = format!(r#"{{"version":1,"reason":"{long}","detail":"{long}","item":"{long}"}}"#) + "\n";
+        let (head, _) = Head::read(&letter.into());
+        let DeadReason::Other(reason) = head.reason else { panic!("known: {:?}", head.reason) };
+        assert_eq!([reason.len(), head.detail.len(), head.item.len()], [DETAIL; 3]);
     }
 
     #[test]

@@ -7,8 +7,7 @@ mod paths;
 mod queue_layout;
 mod turns;
 
-pub use letter::DeadReason;
-pub(crate) use letter::Head;
+pub use letter::{DeadReason, Head};
 pub use name::{ItemName, number};
 pub(crate) use name::{in_order, is_in_danger_zone, number_behind};
 pub(crate) use paths::Paths;

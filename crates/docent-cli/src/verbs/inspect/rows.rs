@@ -1,5 +1,5 @@
 use super::time::age;
-use docent::inspect::{Claim, Contender, Instance, InstanceState, Member, NodeText, Recipe};
+use docent::inspect::{Claim, Contender, DeadLetter, Instance, InstanceState, Member, NodeText, Recipe};
 
 /// Cells of a row: state, name, owner, age, session, remarks.
 pub(super) type Row = [String; 6];
@@ -21,7 +21,8 @@ pub(super) fn rows(recipe: &Recipe) -> Vec<Row> {
         }
         Recipe::Queue(queue) => {
             let claims = queue.claims.iter().map(claim);
-            claims.chain(queue.consumers.iter().map(|one| contender("idle", one))).collect()
+            let idle = queue.consumers.iter().map(|one| contender("idle", one));
+            claims.chain(idle).chain(queue.dead_letters.iter().map(dead_letter)).collect()
         }
         Recipe::Service(service) => service.instances.iter().map(instance).collect(),
         Recipe::Registry(registry) => {
@@ -63,6 +64,26 @@ fn contender(state: &str, one: &Contender) -> Row {
 fn claim(claim: &Claim) -> Row {
     let owner = text(claim.identity.as_ref());
     [text_of("in work"), claim.item.clone(), owner, age(claim.since), session(claim.session), String::new()]
+}
+
+fn dead_letter(letter: &DeadLetter) -> Row {
+    let why = match (letter.reason.as_deref(), letter.detail.as_deref().unwrap_or_default()) {
+        (None, _) => text_of("it cannot be read"),
+        (Some(reason), "") => text_of(reason),
+        (Some(reason), detail) => format!("{reason}: {detail}"),
+    };
+    let deliveries = letter.deliveries.map(|count| format!("handed out {count} times"));
+    let size = letter.size.map(|size| format!("{size} bytes"));
+    let item = letter.item.as_ref().map(|item| format!("was {item}"));
+    let remarks: Vec<_> = [Some(why), deliveries, item, size].into_iter().flatten().collect();
+    [
+        text_of("dead"),
+        letter.name.clone(),
+        String::new(),
+        age(letter.since),
+        String::new(),
+        remarks.join(", "),
+    ]
 }
 
 fn instance(instance: &Instance) -> Row {
