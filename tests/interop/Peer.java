@@ -36,6 +36,8 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.framework.recipes.nodes.GroupMember;
+import org.apache.curator.framework.recipes.queue.DistributedDelayQueue;
+import org.apache.curator.framework.recipes.queue.DistributedPriorityQueue;
 import org.apache.curator.framework.recipes.queue.DistributedQueue;
 import org.apache.curator.framework.recipes.queue.QueueBuilder;
 import org.apache.curator.framework.recipes.queue.QueueConsumer;
@@ -163,6 +165,8 @@ public final class Peer {
             case "barrier" -> barrier(path);
             case "double-barrier" -> doubleBarrier(path, Integer.parseInt(words.get(2)));
             case "producer" -> producer(path);
+            case "delays" -> delays(path);
+            case "priorities" -> priorities(path);
             case "consumer" -> consumer(path, words.get(2));
             case "simple-queue" -> simpleQueue(path);
             case "discovery" -> discovery(path);
@@ -273,6 +277,20 @@ public final class Peer {
                     Iterator<String> items = arguments.iterator();
                     queue.putMulti(() -> items.hasNext() ? items.next() : null);
                 });
+    }
+
+    private Thing delays(String path) throws Exception {
+        DistributedDelayQueue<String> queue =
+                QueueBuilder.builder(client, null, new Texts(), path).putInBackground(false).buildDelayQueue();
+        queue.start();
+        return new Thing().does("put", arguments -> queue.put(arguments.get(0), Long.parseLong(arguments.get(1))));
+    }
+
+    private Thing priorities(String path) throws Exception {
+        DistributedPriorityQueue<String> queue =
+                QueueBuilder.builder(client, null, new Texts(), path).putInBackground(false).buildPriorityQueue(0);
+        queue.start();
+        return new Thing().does("put", arguments -> queue.put(arguments.get(0), Integer.parseInt(arguments.get(1))));
     }
 
     /** What it consumes waits to be taken, and is consumed when that is said. */

@@ -5,8 +5,10 @@ use docent::Client;
 use docent::inspect::{
     Contender, ElectionLayout, Inspector, InstanceState, Kind, NumberFormat, QueueLayout, Recipe, Writer,
 };
+use docent::recipe::since_1970_ms;
 use docent_battery::Backend;
 use docent_tests::{soon, until};
+use std::time::SystemTime;
 
 async fn recipe(client: &Client, path: &str) -> Recipe {
     soon(Inspector::new(client).path(path)).await.unwrap().recipe
@@ -116,6 +118,38 @@ async fn what_else_curator_keeps_is_recognised() {
     let found = recipe(&client, "/count").await;
     let Recipe::Counter(count) = found else { panic!("no counter: {found:?}") };
     assert_eq!((count.number.as_str(), count.format), ("258", NumberFormat::I32));
+}
+
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper and Curator: run `cargo xtask test`"]
+async fn delays_priorities_and_claims_of_curators_queues_are_told() {
+    let server = Backend::Real.start().await;
+    let (client, curator) = both(&server).await;
+    let due = since_1970_ms(SystemTime::now()) + 3_600_000;
+    let delays = curator.make("delays /delays").await;
+    delays.done(&format!("put later {due}")).await;
+    delays.done(&format!("put latest {}", due + 1)).await;
+    delays.done("put now 1").await;
+    let Recipe::Queue(queue) = recipe(&client, "/delays").await else { panic!("no queue") };
+    assert_eq!((queue.depth, queue.delayed), (3, 2));
+    assert_eq!(queue.next_due.map(since_1970_ms), Some(due));
+    assert!(queue.head.unwrap().name.contains("|00000001|"));
+
+    let priorities = curator.make("priorities /priorities").await;
+    priorities.done("put last 5").await;
+    priorities.done("put first -7").await;
+    let Recipe::Queue(queue) = recipe(&client, "/priorities").await else { panic!("no queue") };
+    assert_eq!((queue.depth, queue.head.unwrap().priority), (2, Some(-7)));
+
+    curator.make("producer /jobs").await.done("put job").await;
+    let consumer = curator.make("consumer /jobs /jobs-locks").await;
+    consumer.done("take").await;
+    let Recipe::Queue(queue) = recipe(&client, "/jobs").await else { panic!("no queue") };
+    assert_eq!((queue.depth, queue.claimed, &queue.head), (1, Some(1), &None));
+    assert!(queue.claims[0].session.is_some());
+    let Recipe::Queue(claims) = recipe(&client, "/jobs-locks").await else { panic!("no claims") };
+    assert_eq!((claims.layout, claims.claimed), (QueueLayout::CuratorClaims, Some(1)));
+    consumer.done("finish").await;
 }
 
 #[tokio::test]

@@ -3,43 +3,75 @@
 /// Place of an item in its queue, lowest first.
 pub(super) type Place = (i64, i64);
 
-/// Item of one of Curator's queues: plain ones and those with an id, a priority or a time in the name.
-/// Items without a priority or a time have 0 for it. `None` for names of others.
-pub(super) fn curator(name: &str) -> Option<Place> {
-    let rest = name.strip_prefix("queue-")?;
-    if let Some(number) = digits(rest) {
-        return Some((0, number));
-    }
-    if let Some((field, number)) = rest.strip_prefix('|').and_then(|rest| rest.rsplit_once('|')) {
-        return Some((time(field).unwrap_or(0), digits(number)?));
-    }
-    curator_priority(name)
+/// Name of an item of one of Curator's queues: plain ones, and those with an id, a time or a priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CuratorName<'a> {
+    /// The whole name.
+    pub(super) text: &'a str,
+    /// Text between bars: an id, or the time of a delay.
+    pub(super) field: Option<&'a str>,
+    pub(super) priority: Option<i32>,
+    /// Number that the servers appended.
+    pub(super) number: i32,
 }
 
-/// Item of Curator's queue with priorities: its priority and number.
-pub(super) fn curator_priority(name: &str) -> Option<Place> {
-    let rest = name.strip_prefix("queue-")?;
-    let sign = rest.get(..1)?;
-    let priority = u32::from_str_radix(rest.get(1..9)?, 16).ok()?;
-    let is_signed = matches!((sign, priority >> 31), ("1", 0) | ("0", 1));
-    is_signed.then(|| Some((i64::from(priority.cast_signed()), digits(rest.get(9..)?)?)))?
+impl<'a> CuratorName<'a> {
+    /// The name of an item; `None` for names of others.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let rest = text.strip_prefix("queue-")?;
+        let plain = |number| Self { text, field: None, priority: None, number };
+        if let Some(number) = digits(rest) {
+            return Some(plain(number));
+        }
+        if let Some((field, number)) = rest.strip_prefix('|').and_then(|rest| rest.rsplit_once('|')) {
+            return Some(Self { field: Some(field), ..plain(digits(number)?) });
+        }
+        let priority = priority(rest.get(..9)?)?;
+        Some(Self { priority: Some(priority), ..plain(digits(rest.get(9..)?)?) })
+    }
+
+    /// The time from which on a delayed item may be handed out, in milliseconds since 1970.
+    pub(super) fn time(&self) -> Option<u64> {
+        time(self.field?)
+    }
+}
+
+/// True when the fields in these names are times and not ids: all are numbers as Curator writes times, and
+/// one at least has a digit that is no decimal one. Times of the years 2026 to 2037 have one at their second
+/// digit.
+pub(super) fn are_times(names: &[CuratorName<'_>]) -> bool {
+    let mut fields = names.iter().filter_map(|name| name.field);
+    let has_letter = |field: &str| field.bytes().any(|byte| byte.is_ascii_uppercase());
+    fields.clone().all(|field| time(field).is_some()) && fields.any(has_letter)
+}
+
+/// Priority as Curator writes it: a digit for the sign, and 32 bits in hexadecimal digits.
+fn priority(text: &str) -> Option<i32> {
+    let (sign, digits) = (text.get(..1)?, text.get(1..)?);
+    let priority = u32::from_str_radix(digits, 16).ok()?.cast_signed();
+    let is_signed = is_upper_hex(digits) && matches!((sign, priority < 0), ("1", false) | ("0", true));
+    is_signed.then_some(priority)
 }
 
 /// Item of kazoo's queues: `entry-<priority>-<number>`.
 pub(super) fn kazoo(name: &str) -> Option<Place> {
     let (priority, number) = name.strip_prefix("entry-")?.split_once('-')?;
     let is_priority = priority.len() == 3 && priority.bytes().all(|byte| byte.is_ascii_digit());
-    is_priority.then(|| Some((priority.parse().ok()?, digits(number)?)))?
+    is_priority.then(|| Some((priority.parse().ok()?, digits(number)?.into())))?
 }
 
-/// Time in milliseconds since 1970, in upper-case hexadecimal digits as Curator's delay queue writes it.
-fn time(text: &str) -> Option<i64> {
-    let upper = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
-    let is_time = text.len() >= 8 && text.bytes().all(upper);
-    is_time.then(|| i64::from_str_radix(text, 16).ok())?
+/// Time in milliseconds since 1970, in hexadecimal digits as Curator's delay queue writes it. A number that
+/// is none of Java's `long` is no time.
+fn time(text: &str) -> Option<u64> {
+    let is_time = text.len() >= 8 && is_upper_hex(text);
+    is_time.then(|| i64::from_str_radix(text, 16).ok()?.try_into().ok())?
+}
+
+fn is_upper_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte))
 }
 
 /// The number that the servers append.
-fn digits(number: &str) -> Option<i64> {
-    docent_queue::internals::number(number, "").map(i64::from)
+fn digits(number: &str) -> Option<i32> {
+    docent_queue::internals::number(number, "")
 }

@@ -3,6 +3,7 @@
 mod barrier;
 mod config;
 mod contenders;
+mod curator_queue;
 mod election;
 mod found;
 mod items;

@@ -1,7 +1,7 @@
 use super::contenders::holder;
 use super::found::Found;
 use super::items;
-use crate::nodes::Place;
+use crate::nodes::{Data, Place, join};
 use crate::report::{
     Claim, Contender, DeadLetter, NodeText, Queue, QueueItem, QueueLayout, Recipe, Since, Writer,
 };
@@ -9,6 +9,7 @@ use docent_core::Role;
 use docent_core::recipe::since_1970_ms;
 use docent_queue::internals::{IDLE, ItemName, LETTER, LetterHead, SIMPLE, Turns, number};
 use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
 
 /// Folders of Docent's queue.
 const FOLDERS: [&str; 5] = ["items", "claims", "dead", "idle", "lock"];
@@ -46,6 +47,7 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
         layout: QueueLayout::Docent,
         depth: items.len(),
         delayed: items.len() - turns.ready.len(),
+        next_due: turns.next.and_then(time),
         head: head.map(|head| item(&below(place, "items"), &head.text, Some(head.priority.into()))),
         claimed: Some(claimed.len()),
         claims: claims(&below(place, "claims"), names("claims")),
@@ -57,6 +59,11 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Queue(queue)).by([Writer::Docent]))
 }
 
+/// A time in milliseconds since 1970; `None` beyond the times that this platform has.
+pub(super) fn time(ms: u64) -> Option<SystemTime> {
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ms))
+}
+
 /// Number and name of an idle consumer's node.
 fn idle_place(name: &str) -> Option<(i32, &str)> {
     let (_, digits) = name.rsplit_once(IDLE)?;
@@ -64,24 +71,27 @@ fn idle_place(name: &str) -> Option<(i32, &str)> {
 }
 
 /// A folder of the queue, to read children of.
-struct Below<'a> {
+pub(super) struct Below<'a> {
     place: Place<'a>,
-    folder: &'static str,
+    folder: String,
 }
 
-impl Below<'_> {
-    fn data(&self, name: &str) -> Option<&crate::nodes::Data> {
-        let folder =
-            if self.folder.is_empty() { self.place.path.to_owned() } else { self.place.child(self.folder) };
-        self.place.view.data(&crate::nodes::join(&folder, name))
+impl<'a> Below<'a> {
+    /// The folder at this path.
+    pub(super) fn at(place: &Place<'a>, folder: &str) -> Self {
+        Self { place: *place, folder: folder.to_owned() }
+    }
+
+    fn data(&self, name: &str) -> Option<&'a Data> {
+        self.place.view.data(&join(&self.folder, name))
     }
 }
 
-fn below<'a>(place: &Place<'a>, folder: &'static str) -> Below<'a> {
-    Below { place: *place, folder }
+fn below<'a>(place: &Place<'a>, folder: &str) -> Below<'a> {
+    Below::at(place, &place.child(folder))
 }
 
-fn item(below: &Below<'_>, name: &str, priority: Option<i64>) -> QueueItem {
+pub(super) fn item(below: &Below<'_>, name: &str, priority: Option<i64>) -> QueueItem {
     let stat = below.data(name).map(|data| data.stat);
     QueueItem {
         name: name.to_owned(),
@@ -91,7 +101,7 @@ fn item(below: &Below<'_>, name: &str, priority: Option<i64>) -> QueueItem {
     }
 }
 
-fn claims(below: &Below<'_>, names: &[String]) -> Vec<Claim> {
+pub(super) fn claims(below: &Below<'_>, names: &[String]) -> Vec<Claim> {
     let claim = |name: &String| {
         let data = below.data(name);
         let bytes = data.and_then(|data| data.bytes.clone()).filter(|bytes| !bytes.is_empty());
@@ -159,32 +169,29 @@ pub(super) fn kazoo_locking(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Queue(queue)).by([Writer::Kazoo]))
 }
 
-/// Queues whose items are children of the node itself: Curator's, the simple one, and kazoo's.
+/// Queues whose items are children of the node itself, without claims: the simple one, and kazoo's.
 pub(super) fn flat(place: &Place<'_>) -> Option<Found> {
     type Parse = fn(&str) -> Option<items::Place>;
     let simple: Parse = |name| Some((0, number(name, SIMPLE)?.into()));
-    let layouts: [(QueueLayout, Parse, Writer); 3] = [
-        (QueueLayout::Curator, items::curator, Writer::Curator),
-        (QueueLayout::Simple, simple, Writer::Contrib),
-        (QueueLayout::Kazoo, items::kazoo, Writer::Kazoo),
-    ];
+    let layouts: [(QueueLayout, Parse, Writer); 2] =
+        [(QueueLayout::Simple, simple, Writer::Contrib), (QueueLayout::Kazoo, items::kazoo, Writer::Kazoo)];
     layouts.into_iter().find_map(|(layout, parse, writer)| {
         let items = place.names.iter().filter_map(|name| Some((parse(name)?, name)));
         let items: Vec<_> = items.collect();
         let ((priority, _), head) = items.iter().min()?;
-        let priority =
-            (layout == QueueLayout::Kazoo || items::curator_priority(head).is_some()).then_some(*priority);
-        let head = Some(item(&below(place, ""), head, priority));
+        let priority = (layout == QueueLayout::Kazoo).then_some(*priority);
+        let head = Some(item(&Below::at(place, place.path), head, priority));
         let queue = Queue { head, ..without_claims(layout, items.len()) };
         Some(Found::new(Recipe::Queue(queue)).by([writer]))
     })
 }
 
-fn without_claims(layout: QueueLayout, depth: usize) -> Queue {
+pub(super) fn without_claims(layout: QueueLayout, depth: usize) -> Queue {
     Queue {
         layout,
         depth,
         delayed: 0,
+        next_due: None,
         head: None,
         claimed: None,
         claims: Vec::new(),

@@ -1,12 +1,15 @@
 use super::found::Found;
-use super::{barrier, config, election, lease, lock, members, partition, queue, semaphore, service, value};
+use super::{
+    barrier, config, curator_queue, election, lease, lock, members, partition, queue, semaphore, service,
+    value,
+};
 use crate::nodes::{Known, Place, View};
 use crate::report::{Plain, Recipe};
 use docent_core::Stat;
 
 /// Recognisers of nodes with children, those of the clearest marks first. The first that finds its recipe
 /// decides.
-const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 14] = [
+const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 15] = [
     lease::timed_lease,
     config::config,
     partition::partition,
@@ -17,6 +20,7 @@ const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 14] = [
     lock::read_write_lock,
     election::election,
     lock::mutex,
+    curator_queue::curator_queue,
     queue::flat,
     barrier::double_barrier,
     service::curator,

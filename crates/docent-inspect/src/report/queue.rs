@@ -1,5 +1,7 @@
 use super::{Contender, NodeText, Since, session};
-use serde::Serialize;
+use docent_core::recipe::since_1970_ms;
+use serde::{Serialize, Serializer};
+use std::time::SystemTime;
 
 /// Items of a queue, and those who work at them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -11,10 +13,15 @@ pub struct Queue {
     pub depth: usize,
     /// Number of items that may not be handed out yet; 0 where the layout has no delays.
     pub delayed: usize,
-    /// The item that is handed out next, unless it is claimed.
+    /// Time at which the next of those may be; serialized as `next_due_ms`, in milliseconds since 1970.
+    #[serde(rename = "next_due_ms", serialize_with = "ms")]
+    pub next_due: Option<SystemTime>,
+    /// The item that is handed out next: the first one that is neither delayed nor claimed.
     pub head: Option<QueueItem>,
-    /// Number of claimed items. `None` where the claims are not below the queue: Curator's, whose lock path
-    /// the queue does not name, and queues without acknowledgements.
+    /// Number of claimed items. `None` for queues without acknowledgements, and where the claims are not
+    /// known: Curator's stand at a lock path that the queue does not name, which is recognised while it has
+    /// a claim and is either a child of the queue's node, or beside it under a name that begins with the
+    /// queue's and has `lock` in the rest.
     pub claimed: Option<usize>,
     /// The claims that were read.
     pub claims: Vec<Claim>,
@@ -26,6 +33,10 @@ pub struct Queue {
     pub idle: Option<usize>,
     /// The idle consumers that were read, the next one first.
     pub consumers: Vec<Contender>,
+}
+
+fn ms<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(since_1970_ms).serialize(serializer)
 }
 
 /// One item of a queue.
@@ -81,7 +92,8 @@ pub struct DeadLetter {
     pub item: Option<String>,
 }
 
-/// Layout of a queue. Serialized as `docent`, `curator`, `simple`, `kazoo`, `kazoo_locking`.
+/// Layout of a queue. Serialized as `docent`, `curator`, `curator_claims`, `simple`, `kazoo` or
+/// `kazoo_locking`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -90,6 +102,8 @@ pub enum QueueLayout {
     Docent,
     /// Curator's `DistributedQueue` and its kin with ids, priorities and delays.
     Curator,
+    /// Claims alone, at a lock path of one of Curator's queues: the items are at another path.
+    CuratorClaims,
     /// The queue of ZooKeeper's documentation: Curator's and Docent's simple queues.
     Simple,
     /// kazoo's `Queue`.

@@ -1,6 +1,7 @@
-use super::tree::Tree;
+use super::tree::{NOW_MS, SESSION, Tree};
 use super::{ADDRESS, DOCENT, HEX, UUID};
 use crate::{Kind, Limits, Queue, QueueLayout, Recipe, Writer};
+use docent_core::recipe::since_1970_ms;
 
 fn queue(recipe: Recipe) -> Queue {
     match recipe {
@@ -78,10 +79,6 @@ fn dead_letters_beyond_the_limit_are_counted_as_left_out() {
 
 #[test]
 fn curators_queues_are_told_by_their_names() {
-    let with = |names: &[&str]| {
-        let nodes = names.iter().map(|name| format!("/q/{name}"));
-        queue(nodes.fold(Tree::default(), |tree, path| tree.node(&path, "x")).report("/q").recipe)
-    };
     let plain = with(&["queue-0000000010", "queue-0000000009", "foo"]);
     assert_eq!((plain.layout, plain.depth), (QueueLayout::Curator, 2));
     assert_eq!(head(&plain), ("queue-0000000009", None));
@@ -90,8 +87,81 @@ fn curators_queues_are_told_by_their_names() {
     assert_eq!(head(&ids), ("queue-|b|0000000002", None));
     let priorities = with(&["queue-1000000050000000000", "queue-0FFFFFFFF0000000001"]);
     assert_eq!(head(&priorities), ("queue-0FFFFFFFF0000000001", Some(-1)));
-    let delays = with(&["queue-|18BCFE56801|0000000000", "queue-|18BCFE56800|0000000001"]);
-    assert_eq!(head(&delays), ("queue-|18BCFE56800|0000000001", None));
+    // Requeued ones have no priority, and sort before all others.
+    let requeued = with(&["queue-0FFFFFFFF0000000001", "queue-0000000007"]);
+    assert_eq!(head(&requeued), ("queue-0000000007", None));
+}
+
+/// A queue with items of these names.
+fn with(names: &[&str]) -> Queue {
+    let nodes = names.iter().map(|name| format!("/q/{name}"));
+    queue(nodes.fold(Tree::default(), |tree, path| tree.node(&path, "x")).report("/q").recipe)
+}
+
+/// Name in Curator's delay queue for an item that is due so many milliseconds after the present.
+fn delayed(after_ms: i64, number: u32) -> String {
+    format!("queue-|{:08X}|{number:010}", NOW_MS.checked_add_signed(after_ms).unwrap())
+}
+
+#[test]
+fn curators_delayed_items_are_counted_and_the_next_time_is_told() {
+    let names = [delayed(5_000, 0), delayed(3_500, 1), delayed(0, 2), delayed(-1, 3)];
+    let queue = with(&names.each_ref().map(String::as_str));
+    assert_eq!((queue.depth, queue.delayed), (4, 2));
+    assert_eq!(queue.next_due.map(since_1970_ms), Some(NOW_MS + 3_500));
+    assert_eq!(head(&queue), (names[3].as_str(), None));
+    let waiting = with(&[&names[1]]);
+    assert_eq!((waiting.head, waiting.delayed), (None, 1));
+    let latest = with(&["queue-|7FFFFFFFFFFFFFFF|0000000001"]);
+    assert_eq!((latest.delayed, latest.next_due.map(since_1970_ms)), (1, Some(i64::MAX.cast_unsigned())));
+    // Ids that may be numbers are no times.
+    let ids = with(&["queue-|20391231000|0000000000", "queue-|20391231001|0000000001"]);
+    assert_eq!((ids.delayed, ids.next_due), (0, None));
+}
+
+#[test]
+fn docents_next_due_item_is_told() {
+    let tree = Tree::default().node("/q/items/item-t00000000ffffffff-0000000001", "later");
+    let next = queue(tree.node("/q/idle", "").report("/q").recipe).next_due;
+    assert_eq!(next.map(since_1970_ms), Some(0xffff_ffff));
+}
+
+#[test]
+fn claims_of_curators_queue_are_told_below_and_beside_it() {
+    for lock_path in ["/app/mails/locks", "/app/mails-lock", "/app/mailsLocks"] {
+        let tree = Tree::default()
+            .node("/app/mails/queue-0000000001", "x")
+            .node("/app/mails/queue-0000000002", "x")
+            .ephemeral(&format!("{lock_path}/queue-0000000001"), ADDRESS);
+        let queue = queue(tree.report("/app/mails").recipe);
+        assert_eq!((queue.depth, queue.claimed), (2, Some(1)), "{lock_path}");
+        assert_eq!(
+            (queue.claims[0].item.as_str(), queue.claims[0].session),
+            ("queue-0000000001", Some(SESSION))
+        );
+        assert_eq!(head(&queue), ("queue-0000000002", None));
+    }
+}
+
+#[test]
+fn what_may_be_the_claims_of_another_queue_is_not_told_as_claims() {
+    for other in [
+        Tree::default().ephemeral("/app/orders-lock/queue-0000000001", ADDRESS),
+        Tree::default().node("/app/mails-lock/queue-0000000001", ADDRESS),
+        Tree::default().ephemeral(&format!("/app/mails-lock/_c_{UUID}-lock-0000000001"), ADDRESS),
+        Tree::default().node("/app/mails-lock", ""),
+    ] {
+        let tree = other.node("/app/mails/queue-0000000001", "x");
+        assert_eq!(queue(tree.report("/app/mails").recipe).claimed, None);
+    }
+}
+
+#[test]
+fn a_lock_path_of_curators_queue_is_told_as_claims() {
+    let tree = Tree::default().ephemeral("/locks/queue-0000000001", ADDRESS);
+    let queue = queue(tree.report("/locks").recipe);
+    assert_eq!((queue.layout, queue.depth, queue.claimed), (QueueLayout::CuratorClaims, 0, Some(1)));
+    assert_eq!((&queue.head, queue.claims[0].session), (&None, Some(SESSION)));
 }
 
 #[test]

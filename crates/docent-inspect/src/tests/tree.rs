@@ -9,6 +9,9 @@ use std::time::{Duration, SystemTime};
 /// Time of the first node, in milliseconds since 1970. Each later one comes a second later.
 pub(super) const FIRST_MS: u64 = 1_000_000;
 
+/// Time that ages are counted to, an hour after the first node.
+pub(super) const NOW_MS: u64 = FIRST_MS + 3_600_000;
+
 /// Session that owns the ephemeral nodes.
 pub(super) const SESSION: i64 = 0x1000_0a3f;
 
@@ -72,7 +75,7 @@ impl Tree {
 
     /// As [`report`](Self::report), within these limits. The number of nodes is not looked at.
     pub(super) fn report_within(&self, path: &str, limits: &Limits) -> Report {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(FIRST_MS + 3_600_000);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(NOW_MS);
         let mut nodes = Nodes::default();
         loop {
             match look(&nodes, path, Some(now), limits) {

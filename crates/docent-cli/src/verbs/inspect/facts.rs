@@ -10,7 +10,8 @@ pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
         Recipe::Queue(queue) => {
             let head = queue.head.as_ref().map(|head| format!("{}, {} old", head.name, age(head.since)));
             let dead = [optional("dead letters", queue.dead), optional("idle consumers", queue.idle)];
-            let items = [("items", queue.depth.to_string()), ("delayed", queue.delayed.to_string())];
+            let next = queue.next_due.map(|due| format!(", the next until {}", utc(due))).unwrap_or_default();
+            let items = [("items", queue.depth.to_string()), ("delayed", format!("{}{next}", queue.delayed))];
             let more = [optional("in work", queue.claimed), optional("head", head)];
             items.into_iter().chain(more.into_iter().chain(dead).flatten()).collect()
         }
