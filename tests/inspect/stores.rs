@@ -66,12 +66,13 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let registry = Registry::new(&client, "/services").unwrap();
-        let on = Instance::new("orders", "10.0.0.7", 8080).id("a").weight(3);
+        let on = Instance::new("orders", "10.0.0.7", 8080).id("a").weight(3).payload(["zone-a"]);
         let off = Instance::new("orders", "10.0.0.8", 8080).id("b").enabled(false);
         let _registered = (soon(registry.register(on)).await.unwrap(), soon(registry.register(off)).await.unwrap());
         let Recipe::Service(service) = recipe(&client, "/services/orders").await else { panic!("no service") };
         let [on, off] = &service.instances[..] else { panic!("{service:?}") };
         assert_eq!((on.state, on.weight, on.session), (InstanceState::Enabled, Some(3), client.session_id()));
+        assert_eq!(on.payload.as_ref().unwrap().json.as_ref().unwrap()[0], "zone-a");
         assert_eq!((off.state, off.address.as_deref()), (InstanceState::Disabled, Some("10.0.0.8")));
         let Recipe::Registry(registry) = recipe(&client, "/services").await else { panic!("no registry") };
         assert_eq!((registry.services[0].name.as_str(), registry.services[0].instances), ("orders", Some(2)));

@@ -162,6 +162,7 @@ async fn instances_of_curators_are_told_with_their_state() {
     let Recipe::Service(service) = recipe(&client, "/services/orders").await else { panic!("no service") };
     let instance = &service.instances[0];
     assert_eq!((instance.state, instance.address.as_deref()), (InstanceState::Enabled, Some("10.0.0.8")));
+    assert_eq!(instance.payload.as_ref().unwrap().json.as_ref().unwrap()["zone"], "a");
     assert_eq!(
         (instance.id.as_deref(), instance.registered_at_ms),
         (Some("theirs"), Some(1_234_567_890_123))

@@ -2,12 +2,18 @@
 
 use crate::layout::Placement;
 use crate::{Instance, RegistryLayout};
+use serde::de::DeserializeOwned;
 
-/// Reads the instance of `service` in the node called `name`.
+/// Reads the instance of `service` in the node called `name`, with its payload as a `P`.
 ///
 /// # Errors
 /// The fault of the data, without any of its values.
-pub fn instance(layout: RegistryLayout, service: &str, name: &str, data: &[u8]) -> Result<Instance, String> {
+pub fn instance<P: DeserializeOwned + 'static>(
+    layout: RegistryLayout,
+    service: &str,
+    name: &str,
+    data: &[u8],
+) -> Result<Instance<P>, String> {
     registry(layout).read(service, name, data)
 }
 

@@ -13,7 +13,7 @@ pub use live::{Live, Reports};
 pub use report::{
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election,
     ElectionLayout, Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat,
-    Partition, PartitionItem, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry,
+    Partition, PartitionItem, Payload, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry,
     RegistryLayout, Report, Semaphore, ServerTime, Service, ServiceName, Since, TimeSource, TimedLease,
     Value, Writer, printable,
 };

@@ -1,9 +1,10 @@
 use super::found::Found;
 use crate::nodes::{Data, Place};
 use crate::report::{
-    Instance, InstanceState, Recipe, Registry, RegistryLayout, Service, ServiceName, Writer,
+    Instance, InstanceState, Payload, Recipe, Registry, RegistryLayout, Service, ServiceName, Writer,
 };
 use docent_discovery::internals;
+use serde_json::value::RawValue;
 
 /// Folder of a service's instances in Dubbo's layout.
 const PROVIDERS: &str = "providers";
@@ -35,7 +36,7 @@ pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
 /// True for the data of an instance of `service` in a node of this name.
 fn is_named(data: &Data, service: &str, node: &str) -> bool {
     let bytes = data.bytes.as_ref().filter(|bytes| bytes.starts_with(b"{"));
-    let read = bytes.map(|bytes| internals::instance(layout(RegistryLayout::Curator), "", "", bytes));
+    let read = bytes.map(|bytes| internals::instance::<()>(layout(RegistryLayout::Curator), "", "", bytes));
     matches!(read, Some(Ok(instance)) if instance.name == service && !instance.id.is_empty()
         && node.starts_with(&instance.id))
 }
@@ -126,6 +127,7 @@ fn instance(
         registered_at_ms: None,
         since: stat.map(|stat| place.view.since(stat.created)),
         session: stat.and_then(|stat| stat.owner),
+        payload: None,
         fault: None,
     };
     match read {
@@ -134,7 +136,7 @@ fn instance(
     }
 }
 
-fn of(read: docent_discovery::Instance, node: Instance) -> Instance {
+fn of(read: docent_discovery::Instance<Box<RawValue>>, node: Instance) -> Instance {
     Instance {
         state: if read.enabled { InstanceState::Enabled } else { InstanceState::Disabled },
         id: Some(read.id),
@@ -144,6 +146,7 @@ fn of(read: docent_discovery::Instance, node: Instance) -> Instance {
         weight: read.weight,
         service_type: Some(read.service_type.name()),
         registered_at_ms: Some(read.registered_at_ms),
+        payload: read.payload.map(|payload| Payload::new(payload.get())),
         ..node
     }
 }

@@ -1,4 +1,4 @@
-use super::{Since, session};
+use super::{Payload, Since, session};
 use serde::Serialize;
 
 /// Instances of one service.
@@ -42,6 +42,8 @@ pub struct Instance {
     /// stays without one.
     #[serde(serialize_with = "session::text")]
     pub session: Option<i64>,
+    /// Its payload.
+    pub payload: Option<Payload>,
     /// Reason for which it cannot be read, without any of its values.
     pub fault: Option<String>,
 }

@@ -31,6 +31,10 @@ fn curators_instances_are_told_with_their_state() {
         (InstanceState::Enabled, Some("10.0.0.1"), Some(80))
     );
     assert_eq!((on.session, on.registered_at_ms), (Some(SESSION), Some(1_234_567_890_123)));
+    assert_eq!(
+        (on.service_type, on.payload.as_ref().unwrap().json.as_ref()),
+        (Some("DYNAMIC"), Some(&"pl".into()))
+    );
     assert_eq!((off.state, off.weight, off.session), (InstanceState::Disabled, Some(3), None));
     assert_eq!((torn.state, torn.id.as_deref()), (InstanceState::Unreadable, None));
     assert!(torn.fault.as_ref().unwrap().contains("not JSON"));
@@ -63,6 +67,7 @@ fn dubbos_layout_is_read_from_names() {
         (Some("10.0.0.7"), Some(20880), Some(3))
     );
     assert_eq!(instance.state, InstanceState::Disabled);
+    assert_eq!(instance.payload.as_ref().unwrap().json.as_ref().unwrap()["protocol"], "dubbo");
     let report = tree.report("/dubbo");
     assert_eq!((report.kind(), &report.writers[..]), (Kind::Registry, &[Writer::Dubbo][..]));
 }

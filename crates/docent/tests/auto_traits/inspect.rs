@@ -2,20 +2,20 @@
 
 use crate::rows;
 use docent::inspect::{
-    Barrier, Claim, ConfigReport, Contender, Counter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
-    Inspector, InspectorBuilder, Instance, InstanceState, Kind, LeftOut, Limits, Line, Live, Member,
-    Membership, NodeText, NumberFormat, Partition, PartitionItem, Plain, Queue, QueueItem, QueueLayout,
-    Recipe, Refusal, Registry, RegistryLayout, Report, Reports, Semaphore, ServerTime, Service, ServiceName,
-    Since, Survey, TimeSource, TimedLease, Value, Writer,
+    Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election,
+    ElectionLayout, Inspector, InspectorBuilder, Instance, InstanceState, Kind, LeftOut, Limits, Line, Live,
+    Member, Membership, NodeText, NumberFormat, Partition, PartitionItem, Payload, Plain, Queue, QueueItem,
+    QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report, Reports, Semaphore, ServerTime, Service,
+    ServiceName, Since, Survey, TimeSource, TimedLease, Value, Writer,
 };
 use docent::recipe::ContenderName;
 
 rows! { shared: Inspector, InspectorBuilder, Limits, Report, Survey, Live, ContenderName<'static> }
 
 rows! { shared:
-    Barrier, Claim, ConfigReport, Contender, Counter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
+    Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
     Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat, Partition,
-    PartitionItem, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Semaphore,
+    PartitionItem, Payload, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Semaphore,
     ServerTime, Service, ServiceName, Since, TimeSource, TimedLease, Value, Writer,
 }
 

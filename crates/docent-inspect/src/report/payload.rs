@@ -1,0 +1,80 @@
+use super::printable;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt;
+
+/// Longest payload that is kept whole, in bytes.
+const WHOLE: usize = 4_096;
+
+/// Payload of an instance: JSON that its service chose.
+///
+/// `Display` is for terminals: it is [`printable`]. It is serialized as an object with the fields below, of
+/// which one of `json` and `text` is `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Payload {
+    /// Length of the payload in bytes.
+    pub bytes: usize,
+    /// The payload as JSON; `None` for one of more than 4,096 bytes or of more than 127 levels.
+    pub json: Option<Value>,
+    /// The first 4,096 bytes at most of the JSON text, where `json` is `None`.
+    pub text: Option<String>,
+}
+
+impl Payload {
+    /// The payload of this JSON text.
+    pub(crate) fn new(text: &str) -> Self {
+        let json = if text.len() <= WHOLE { serde_json::from_str(text).ok() } else { None };
+        let start = if json.is_none() { Some(start(text).to_owned()) } else { None };
+        Self { bytes: text.len(), json, text: start }
+    }
+}
+
+/// The first `WHOLE` bytes at most.
+fn start(text: &str) -> &str {
+    let end = (0..=WHOLE.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.json, &self.text) {
+            (Some(json), _) => f.write_str(&printable(json.to_string())),
+            (None, text) => write!(f, "{}...", printable(text.as_deref().unwrap_or_default())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn serialized(text: &str) -> Value {
+        serde_json::to_value(Payload::new(text)).unwrap()
+    }
+
+    #[test]
+    fn a_payload_is_serialized_as_the_json_that_it_is() {
+        for (text, value) in
+            [(r#"{ "zone": "a" }"#, json!({"zone": "a"})), ("null", Value::Null), ("7", json!(7))]
+        {
+            assert_eq!(serialized(text), json!({ "bytes": text.len(), "json": value, "text": null }));
+        }
+    }
+
+    #[test]
+    fn one_that_is_large_or_deep_is_shortened_between_characters() {
+        let large = format!("\"{}\"", "\u{e4}".repeat(3_000));
+        let payload = Payload::new(&large);
+        assert_eq!((payload.bytes, payload.json, payload.text.unwrap().len()), (6_002, None, 4_095));
+        let deep = "[".repeat(1_000) + &"]".repeat(1_000);
+        assert_eq!(serialized(&deep), json!({ "bytes": 2_000, "json": null, "text": deep }));
+    }
+
+    #[test]
+    fn a_terminal_is_shown_no_control_character() {
+        let payload = Payload::new("\"\u{9b}31m\u{202e}\"");
+        assert_eq!(payload.to_string(), "\"\\u{9b}31m\\u{202e}\"");
+    }
+}
