@@ -1,0 +1,102 @@
+//! Losses and the end of a client.
+
+use super::{shared, waiters};
+use crate::connect;
+use docent::locks::AcquireError;
+use docent::{ErrorKind, LostReason};
+use docent_battery::{Backend, both_backends};
+use docent_tests::{PATIENCE, soon};
+use futures_util::future::join_all;
+use futures_util::poll;
+
+both_backends! {
+    async fn a_loss_reaches_the_holder_and_the_others_take_a_new_ticket_at_once(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mutex = shared(&client, 9);
+        let first = soon(mutex.acquire()).await.unwrap();
+        let mut waiting = waiters(&mutex, 3).await;
+        other.delete(&first.path(), None).await.unwrap();
+        assert_eq!(soon(first.lost()).await, LostReason::NodeDeleted);
+        assert!(!first.is_held() && first.token().is_cancelled() && first.reenter().is_err());
+        // It is not waited for.
+        let second = soon(waiting.remove(0)).await.unwrap().unwrap();
+        assert!(second.is_held() && second.fence() > first.fence() && second.fence().turn() == 0);
+        drop(first);
+        assert!(second.is_held(), "the end of a turn that was lost changes nothing");
+        let session = client.session_id().unwrap();
+        server.expire(session).await.unwrap();
+        assert_eq!(soon(second.lost()).await, LostReason::SessionExpired);
+        let third = soon(waiting.remove(0)).await.unwrap().unwrap();
+        assert!(third.is_held() && third.fence() > second.fence());
+        assert_eq!(soon(second.release()).await.unwrap_err().kind(), ErrorKind::Lost(LostReason::SessionExpired));
+        third.release().await.unwrap();
+        assert_eq!(soon(waiting.remove(0)).await.unwrap().unwrap().fence().turn(), 1);
+    }
+
+    async fn a_token_tells_of_no_loss_after_the_end_of_its_turn(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mutex = shared(&client, 9);
+        let first = soon(mutex.acquire()).await.unwrap();
+        let next = waiters(&mutex, 1).await.remove(0);
+        let token = first.token();
+        drop(first);
+        let second = soon(next).await.unwrap().unwrap();
+        other.delete(&second.path(), None).await.unwrap();
+        soon(second.lost()).await;
+        assert!(second.token().is_cancelled() && !token.is_cancelled());
+    }
+
+    async fn a_turn_that_was_lost_before_it_was_taken_is_not_taken(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let mutex = shared(&client, 9);
+        let guard = soon(mutex.acquire()).await.unwrap();
+        let mut late = Box::pin(mutex.acquire());
+        assert!(poll!(late.as_mut()).is_pending());
+        let next = waiters(&mutex, 1).await.remove(0);
+        let place = guard.path();
+        drop(guard);
+        other.delete(&place, None).await.unwrap();
+        // The other one draws as soon as the loss is known.
+        let guard = soon(next).await.unwrap().unwrap();
+        assert!(guard.fence().turn() == 0 && guard.path() != place);
+        assert!(poll!(late.as_mut()).is_pending());
+        drop(guard);
+        let late = soon(late).await.unwrap();
+        assert!(late.is_held() && late.path() != place);
+    }
+
+    async fn a_client_that_shuts_down_passes_nothing_on(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = shared(&client, 9);
+        let guard = soon(mutex.acquire()).await.unwrap();
+        let waiting = waiters(&mutex, 3).await;
+        let shutdown = tokio::spawn(client.clone().shutdown(PATIENCE));
+        soon(guard.revoked()).await;
+        drop(guard);
+        for waiter in waiting {
+            let Err(AcquireError::Core(error)) = soon(waiter).await.unwrap() else { panic!("it has a turn") };
+            assert_eq!(error.kind(), ErrorKind::Closed);
+        }
+        soon(shutdown).await.unwrap();
+    }
+
+    async fn a_client_that_is_closed_ends_holder_and_waiters(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let mutex = shared(&client, 9);
+        let guard = soon(mutex.acquire()).await.unwrap();
+        let waiting = waiters(&mutex, 3).await;
+        let close = tokio::spawn(async move { client.close().await });
+        assert_eq!(soon(guard.lost()).await, LostReason::Closed);
+        for waiter in soon(join_all(waiting)).await {
+            let Err(AcquireError::Core(error)) = waiter.unwrap() else { panic!("it has a turn") };
+            assert_eq!(error.kind(), ErrorKind::Closed);
+        }
+        drop(guard);
+        soon(close).await.unwrap();
+    }
+}
