@@ -3,7 +3,8 @@
 use super::super::armed::Armed;
 use super::super::touch;
 use super::super::trouble::Trouble;
-use super::{Found, Reconciler};
+use super::Reconciler;
+use super::look::Found;
 use crate::guard::SessionGeneration;
 use bytes::Bytes;
 use docent_proto::Stat;
