@@ -1,0 +1,218 @@
+//! How a `HoldState` ends: released or lost.
+
+use super::HoldState;
+use crate::guard::LostReason;
+use crate::session::Lane;
+use crate::telemetry;
+use crate::time::{Timestamp, seconds};
+use docent_proto::Request;
+use std::future::pending;
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// End of a guard: released or lost, whichever came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Released,
+    /// The reason, and when the loss was noticed.
+    Lost(LostReason, Timestamp),
+}
+
+impl HoldState {
+    /// Marks the guard lost, unless it was released before. The first reason stays; it is returned.
+    pub(crate) fn mark_lost(&self, reason: LostReason) -> LostReason {
+        if self.end.set(End::Lost(reason, self.generation.clock.now())).is_ok() {
+            self.token.cancel();
+            self.sets().iter().for_each(|(_, token)| token.cancel());
+            if self.turns().is_none() {
+                self.tell_loss(reason);
+            }
+            self.ended(Some(reason));
+            if let Some(ticket) = &self.ticket {
+                ticket.mark_lost(reason);
+            } else if reason == LostReason::LeaseExpired {
+                if planted!(SessionClosedAtLoss) {
+                    std::mem::forget(self.generation.session.submit(Request::CloseSession, Lane::Cleanup));
+                }
+                // The session may live on, and its node with it. The holder's work gets a margin to stop;
+                // then the delete of the node gives others their turn (decision 3).
+                let margin =
+                    if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
+                self.generation.cleanup.delete_later(&self.node, margin);
+            }
+            // The end is stored, then the turns are read; in `share` the other way round. With both fences
+            // one of the two sees the other.
+            fence(Ordering::SeqCst);
+            self.turns().into_iter().for_each(|turns| turns.lost(reason));
+        }
+        match self.end.get() {
+            Some(End::Lost(reason, _)) => *reason,
+            _ => reason,
+        }
+    }
+
+    fn tell_loss(&self, reason: LostReason) {
+        let (now, lease) = (self.generation.clock.now(), &self.generation.lease);
+        // A guard that nobody looked at for longer than this was not looked after either.
+        let late = lease.lapsed_at(self.mark).map(|end| now.since(end));
+        let late = late.filter(|late| *late >= lease.timing().pulse()).map(seconds);
+        tracing::warn!(
+            client = %self.generation.client,
+            recipe = self.recipe,
+            path = %self.path(),
+            fence = %self.fence,
+            generation = self.generation.number,
+            held_for = %seconds(now.since(self.since)),
+            noticed_late_by = late,
+            %reason,
+            "guard is lost"
+        );
+    }
+
+    /// Marks the guard released: its node is deleted by us, and that is no loss.
+    pub(crate) fn release(&self) {
+        let _ = self.hand_over();
+    }
+
+    /// As [`release`](Self::release); the reason when it was lost before. In one step: a guard that goes on
+    /// in its place may [have its token](Self::pass_token), which no later loss of this one may cancel.
+    pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
+        match self.end.set(End::Released) {
+            Ok(()) => {
+                self.ended(None);
+                Ok(())
+            }
+            Err(_) => match self.end.get() {
+                Some(End::Lost(reason, _)) => Err(*reason),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Lets the loss of `heir` cancel this guard's token, once this one was [handed over](Self::hand_over).
+    pub(crate) fn pass_token(&self, heir: &Self) {
+        // It is never taken out again: number 0 is no `HoldSet`'s.
+        heir.join(0, &self.token);
+    }
+
+    /// As [`release`](Self::release), and cancels the token, which tells all who share the guard.
+    pub(crate) fn give_up(&self) {
+        self.release();
+        self.token.cancel();
+    }
+
+    /// Time until which work under the lost guard may still be polled: `grace` after its lease ran out, at
+    /// most a margin. `None` when another holder may have its place already, or when the lease ran out so
+    /// long ago that another lease began.
+    pub(crate) fn grace_end(&self, grace: Duration) -> Option<Timestamp> {
+        match self.end.get() {
+            Some(End::Lost(LostReason::LeaseExpired, noticed)) => {
+                // An acknowledgement that the driver took for one in time may have moved the end after this
+                // guard was lost: the earlier of the two counts.
+                let end = self.generation.lease.lapsed_at(self.mark)?.min(*noticed);
+                Some(end + grace.min(self.generation.lease.margin()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn ended(&self, lost: Option<LostReason>) {
+        if self.ticket.is_none() {
+            self.generation.held.ended();
+        }
+        if self.turns().is_some() {
+            return;
+        }
+        if let Some(gauge) = self.gauge.get() {
+            gauge.set(0.0);
+        }
+        telemetry::over(
+            &self.generation.client,
+            self.recipe,
+            self.generation.clock.now().since(self.since),
+            lost.map(LostReason::label),
+        );
+    }
+
+    /// The reason why it was lost; `None` while it is not.
+    pub(crate) fn lost_reason(&self) -> Option<LostReason> {
+        match self.end.get() {
+            Some(End::Lost(reason, _)) => Some(*reason),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.get().is_some()
+    }
+
+    /// Resolves with the reason when the guard is lost, or given up by another handle that shares it; also
+    /// when the task that keeps the lease does not run any more.
+    pub(crate) async fn lost(&self) -> LostReason {
+        tokio::select! {
+            biased;
+            () = self.token.cancelled() => {}
+            () = self.lapsed() => {}
+        }
+        match self.end.get() {
+            Some(End::Lost(reason, _)) => *reason,
+            // The token is cancelled when it is lost or given up.
+            _ => LostReason::Released,
+        }
+    }
+
+    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the
+    /// `Heartbeat` may be stuck on a thread that is blocked. Never resolves when the guard was released
+    /// before that.
+    async fn lapsed(&self) {
+        // Outside of a runtime there are no timers: the token alone tells then.
+        while !self.is_over() && Handle::try_current().is_ok() {
+            let left = self.generation.lease.deadline().since(self.generation.clock.now());
+            tokio::time::sleep(left).await;
+            if !self.is_over() && self.check_clock().is_err() {
+                return;
+            }
+        }
+        pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Client;
+    use crate::cleanup::OwnedNode;
+    use crate::guard::Beginning;
+    use std::sync::Arc;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn a_grace_runs_from_the_end_that_was_noticed_also_if_the_lease_is_renewed_at_that_moment() {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let generation = client.shared().generation();
+        let (lease, now) = (&generation.lease, generation.clock.now());
+        // The lease is 20 s of 30 s, and has just run out.
+        lease.attached(SECOND * 30, now - SECOND * 20);
+        let then = now - SECOND * 20;
+        lease.renew(then, then, then);
+        let mark = lease.mark(now - SECOND).unwrap();
+        let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
+        let held = HoldState::new(
+            Arc::clone(&generation),
+            Arc::new(node),
+            "lock",
+            mark,
+            Beginning::is_creation(),
+            None,
+        );
+        assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+        assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
+        // The driver looked at its clock just before the end, and came to renew the lease just after the
+        // guard was lost.
+        lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
+        assert!(held.grace_end(SECOND) <= Some(generation.clock.now() + SECOND));
+        assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+    }
+}
