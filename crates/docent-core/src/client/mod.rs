@@ -16,6 +16,7 @@ mod handle_debug;
 mod health;
 mod hooks;
 mod in_time;
+mod operations;
 mod options;
 mod options_env;
 mod own_session;
