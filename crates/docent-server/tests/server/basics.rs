@@ -1,11 +1,9 @@
 //! The everyday operations over TCP.
 
-mod support;
-
+use crate::support::Peer;
 use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
 use docent_server::{Limits, Server};
 use std::time::Duration;
-use support::Peer;
 
 #[tokio::test]
 async fn a_node_is_created_read_changed_and_deleted() {

@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
+use crate::support::world::World;
+use crate::support::{Peer, bounded, fresh};
 use docent_proto::{Code, CreateMode, EventKind, Request};
 use docent_server::{EndCause, Operation, Server, TransactionKind};
 use std::num::NonZeroU32;
 use std::time::Duration;
-use support::world::World;
-use support::{Peer, bounded, fresh};
 use tokio::time::{Instant, timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -109,7 +107,7 @@ async fn a_client_that_hangs_up_is_noticed_behind_a_delay_with_its_last_requests
     let mut peer = world.peer(40_000).await;
     let link = world.server.link_of(peer.session.session_id).unwrap();
     link.delay(SECOND);
-    peer.send(Request::Create(support::node("/last", CreateMode::Persistent))).await;
+    peer.send(Request::Create(crate::support::node("/last", CreateMode::Persistent))).await;
     drop(peer);
     tokio::time::sleep(2 * SECOND).await;
     assert_eq!(world.server.nodes(), ["/last"]);
@@ -142,7 +140,7 @@ async fn the_reply_to_the_nth_request_of_a_kind_is_left_out_and_the_request_made
     peer.create("/b", CreateMode::Persistent).await.expect("it is about another node");
     peer.set_data("/a", b"x").await.expect("it is of another kind");
     assert!(!lost.has_fired());
-    other.send(Request::Create(support::node("/a/b", CreateMode::Persistent))).await;
+    other.send(Request::Create(crate::support::node("/a/b", CreateMode::Persistent))).await;
     bounded(lost.fired()).await;
     assert!(lost.has_fired() && server.node("/a/b").is_some());
     let sync = other.send(Request::Sync { path: "/".into() }).await;
@@ -157,8 +155,8 @@ async fn a_link_is_closed_in_place_of_a_reply_and_tells_what_came_before() {
     other.exists("/a", true).await.unwrap_err();
     let lost = server.break_after(Operation::Any, "/a", 0);
     let sync = peer.send(Request::Sync { path: "/".into() }).await;
-    peer.send(Request::Create(support::node("/a", CreateMode::Persistent))).await;
-    peer.send(Request::Create(support::node("/b", CreateMode::Persistent))).await;
+    peer.send(Request::Create(crate::support::node("/a", CreateMode::Persistent))).await;
+    peer.send(Request::Create(crate::support::node("/b", CreateMode::Persistent))).await;
     assert_eq!(peer.reply().await.unwrap().0.xid, sync);
     assert!(peer.frame().await.is_none());
     assert!(lost.has_fired());

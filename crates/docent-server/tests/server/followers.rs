@@ -1,12 +1,10 @@
 //! Clients of a follower: the leader's knowledge of them, and their view while the follower is cut off.
 
-mod support;
-
+use crate::support::world::{Dial, World};
+use crate::support::{Peer, kept_port};
 use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
 use docent_server::{Builder, Follower, FollowerBuilder, Server, StartError};
 use std::time::Duration;
-use support::world::{Dial, World};
-use support::{Peer, kept_port};
 use tokio::time::timeout;
 
 const TIMEOUT_MS: i32 = 4_000;
@@ -183,7 +181,7 @@ async fn what_needs_the_leader_is_swallowed_and_holds_up_its_own_link_only() {
     let (world, follower, dial) = world().await;
     let mut other = dial.peer(20_000).await;
     for request in [
-        Request::Create(support::node("/new", CreateMode::Persistent)),
+        Request::Create(crate::support::node("/new", CreateMode::Persistent)),
         Request::Multi(Vec::new()),
         Request::Sync { path: "/".into() },
         Request::CloseSession,
@@ -211,7 +209,7 @@ async fn a_handshake_with_a_follower_that_is_cut_off_gets_no_answer() {
     let mut old = dial.peer(20_000).await;
     follower.cut_off();
     let sessions = world.server.sessions();
-    for request in [support::fresh(4_000), old.ticket()] {
+    for request in [crate::support::fresh(4_000), old.ticket()] {
         let mut link = dial.link();
         assert!(timeout(Duration::from_secs(2), link.attach(&request)).await.is_err());
     }

@@ -1,7 +1,8 @@
 //! Input that clients should not send.
 
-mod support;
-
+use crate::support::warnings::Warnings;
+use crate::support::world::World;
+use crate::support::{Peer, fresh, node};
 use bytes::{BufMut, Bytes, BytesMut};
 use docent_proto::{
     Acl, Code, ConnectRequest, Create, CreateMode, MultiOp, OpCode, Record, Request, RequestFrame, Watches,
@@ -9,9 +10,6 @@ use docent_proto::{
 };
 use docent_server::{Limits, Server};
 use std::time::Duration;
-use support::warnings::Warnings;
-use support::world::World;
-use support::{Peer, fresh, node};
 use tokio::time::{Instant, sleep};
 
 fn frame(xid: i32, op: i32, body: &[u8]) -> Bytes {

@@ -1,11 +1,9 @@
 //! The journal, which a history checker takes for the truth.
 
-mod support;
-
+use crate::support::world::World;
 use docent_proto::{CreateMode, Request};
 use docent_server::{EndCause, Server, Transaction, TransactionKind};
 use std::time::Duration;
-use support::world::World;
 
 /// A history with a bit of everything.
 async fn history() -> Vec<Transaction> {

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
+use crate::support::{Peer, bounded, fresh};
 use docent_proto::{Acl, Code, ConnectRequest, Create, CreateMode, Permissions, Request, Response};
 use docent_server::{KeepFault, Server, StartError};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use support::{Peer, bounded, fresh};
 use tempfile::TempDir;
 
 async fn start(file: &Path) -> Server {

@@ -1,13 +1,11 @@
 //! A follower that is cut off and holds its clients' requests: the fate of these once it has found its leader
 //! again.
 
-mod support;
-
+use crate::support::Peer;
+use crate::support::world::{Dial, World};
 use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
 use docent_server::{Follower, Server};
 use std::time::Duration;
-use support::Peer;
-use support::world::{Dial, World};
 use tokio::time::sleep;
 
 const TIMEOUT_MS: i32 = 4_000;
@@ -25,7 +23,7 @@ async fn world() -> (World, Follower, Dial) {
 }
 
 fn create(path: &str) -> Request {
-    Request::Create(support::node(path, CreateMode::Persistent))
+    Request::Create(crate::support::node(path, CreateMode::Persistent))
 }
 
 /// Sends a request for the leader and waits until the follower holds it.
@@ -47,7 +45,7 @@ async fn come_back(follower: &Follower, dial: &Dial, peer: &Peer) {
 }
 
 async fn until_held(follower: &Follower, count: usize) {
-    support::bounded(async {
+    crate::support::bounded(async {
         while follower.held_count() < count {
             sleep(Duration::from_millis(1)).await;
         }
@@ -76,7 +74,7 @@ async fn held_writes_of_all_links_are_applied_in_the_order_they_came() {
     let (mut one, mut two) = (dial.peer(TIMEOUT_MS).await, dial.peer(TIMEOUT_MS).await);
     one.create("/line", CreateMode::Persistent).await.unwrap();
     follower.cut_off_holding();
-    let ticket = |path| Request::Create(support::node(path, CreateMode::PersistentSequential));
+    let ticket = |path| Request::Create(crate::support::node(path, CreateMode::PersistentSequential));
     leave(&follower, &mut one, ticket("/line/one-")).await;
     leave(&follower, &mut two, ticket("/line/two-")).await;
     one.send(Request::Exists { path: "/".into(), watch: false }).await;
@@ -196,7 +194,7 @@ async fn a_held_write_is_made_by_whom_its_link_was_when_it_was_sent() {
         scheme: "auth".into(),
         id: String::new().into(),
     };
-    let mut guarded = support::node("/guarded", CreateMode::Persistent);
+    let mut guarded = crate::support::node("/guarded", CreateMode::Persistent);
     guarded.acl = vec![acl].into();
     writer.call(Request::Create(guarded)).await.unwrap();
     follower.cut_off_holding();

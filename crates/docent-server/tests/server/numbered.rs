@@ -1,11 +1,9 @@
 //! The transaction in the header of an event.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
+use crate::support::Peer;
 use docent_proto::{CreateMode, MultiOp, Request, Watches};
 use docent_server::Server;
-use support::Peer;
 
 /// A client that watches two nodes, and one that changes them.
 async fn watched(server: &Server) -> (Peer, Peer) {

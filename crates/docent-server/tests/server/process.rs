@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
+use crate::support::Peer;
 use docent_proto::{CreateMode, Request, Response};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use support::Peer;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 

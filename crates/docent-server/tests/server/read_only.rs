@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
+use crate::support::world::World;
+use crate::support::{Peer, ask, fresh, node};
 use docent_proto::{Acl, Code, ConnectRequest, CreateMode, EventKind, MultiOp, Request, Response};
 use docent_server::Server;
 use std::time::Duration;
-use support::world::World;
-use support::{Peer, ask, fresh, node};
 
 fn read_only(timeout_ms: i32) -> ConnectRequest {
     ConnectRequest { read_only: Some(true), ..fresh(timeout_ms) }

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
+use crate::support::{Peer, fresh, kept_port};
 use docent_proto::{ConnectRequest, CreateMode};
 use docent_server::{Builder, Server};
 use std::net::SocketAddr;
-use support::{Peer, fresh, kept_port};
 
 async fn start(builder: Builder, address: SocketAddr) -> Server {
     builder.bind(address).start().await.unwrap()

@@ -1,12 +1,10 @@
 //! Sessions: opened, kept, moved and ended.
 
-mod support;
-
+use crate::support::{Peer, fresh, kept_port};
 use bytes::Bytes;
 use docent_proto::{Acl, Code, CreateMode, EventKind, Request, Response, WatchEvent};
 use docent_server::{Server, StartError};
 use std::time::Duration;
-use support::{Peer, fresh, kept_port};
 
 #[tokio::test]
 async fn a_timeout_is_granted_within_two_and_twenty_ticks() {
@@ -109,7 +107,7 @@ async fn a_link_that_its_client_closes_is_gone() {
             tokio::task::yield_now().await;
         }
     };
-    support::bounded(gone).await;
+    crate::support::bounded(gone).await;
     assert!(!server.session(session).unwrap().attached);
 }
 
@@ -178,7 +176,7 @@ async fn digest_credentials_open_what_was_closed_to_others() {
     let auth =
         |scheme: &str| Request::Auth { scheme: scheme.into(), credentials: Bytes::from_static(b"u:p") };
     assert_eq!(owner.call(auth("digest")).await, Ok(Response::Empty));
-    let mut private = support::node("/private", CreateMode::Persistent);
+    let mut private = crate::support::node("/private", CreateMode::Persistent);
     let creator = Acl { scheme: "auth".into(), id: "".into(), ..private.acl[0].clone() };
     private.acl = [creator].into();
     assert_eq!(other.call(Request::Create(private.clone())).await, Err(Code::INVALID_ACL));

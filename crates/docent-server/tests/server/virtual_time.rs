@@ -1,12 +1,10 @@
 //! Timeouts and ticks, on a clock that takes no time.
 
-mod support;
-
+use crate::support::node;
+use crate::support::world::World;
 use docent_proto::{Code, Create, CreateKind, CreateMode, EventKind, Request, WatchEvent};
 use docent_server::{Limits, Server, TransactionKind};
 use std::time::Duration;
-use support::node;
-use support::world::World;
 use tokio::time::{Instant, sleep};
 
 /// Waits for the session to end and tells how long that took.

@@ -1,10 +1,8 @@
 //! Four-letter words where there is more than one server.
 
-mod support;
-
+use crate::support::{Peer, ask};
 use docent_proto::{CreateMode, Request};
 use docent_server::{Limits, Server};
-use support::{Peer, ask};
 
 fn has_line(text: &str, line: &str) -> bool {
     text.lines().any(|other| other == line)
@@ -43,7 +41,7 @@ async fn requests_that_wait_for_the_leader_are_outstanding() {
     let follower = server.follower().start().await.unwrap();
     let mut peer = Peer::connect(follower.connect_string()).await;
     follower.cut_off_holding();
-    peer.send(Request::Create(support::node("/a", CreateMode::Persistent))).await;
+    peer.send(Request::Create(crate::support::node("/a", CreateMode::Persistent))).await;
     peer.send(Request::Sync { path: "/".into() }).await;
     while !has_line(&ask(follower.connect_string(), "srvr").await, "Outstanding: 2") {}
     let text = ask(follower.connect_string(), "cons").await;

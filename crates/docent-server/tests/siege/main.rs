@@ -1,6 +1,8 @@
 //! Clients that ask for as much as they can get, one kind after the other, beside one that works: it waits
 //! for no answer long, and the process needs no more memory than [`Limits::memory`] says.
 
+#[path = "../server/support/mod.rs"]
+#[expect(dead_code, reason = "an attacker needs a part of it")]
 mod support;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -13,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::{Peer, fresh, node, try_ask};
+use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -101,9 +104,14 @@ where
     crowd.join_all().await;
 }
 
+/// A link on which nothing was said yet; `None` when it cannot be had.
+async fn dial(address: &str) -> Option<Peer> {
+    TcpStream::connect(address).await.ok().map(Peer::over)
+}
+
 /// A client that does not mind to be refused or closed.
 async fn attacker(address: &str) -> Option<Peer> {
-    let mut peer = Peer::dial(address).await?;
+    let mut peer = dial(address).await?;
     peer.attach(&fresh(10_000)).await.then_some(peer)
 }
 
@@ -315,7 +323,7 @@ async fn frames_that_never_end(address: String) {
     crowd(390, |number| {
         let address = address.clone();
         async move {
-            let peer = if number % 2 == 0 { attacker(&address).await } else { Peer::dial(&address).await };
+            let peer = if number % 2 == 0 { attacker(&address).await } else { dial(&address).await };
             let Some(mut peer) = peer else { return };
             peer.send_bytes(&1_000_000_i32.to_be_bytes()).await;
             peer.send_bytes(&vec![0; 999_999]).await;
@@ -329,7 +337,7 @@ async fn bytes_that_drip(address: String) {
     crowd(390, |_| {
         let address = address.clone();
         async move {
-            let Some(mut peer) = Peer::dial(&address).await else { return };
+            let Some(mut peer) = dial(&address).await else { return };
             for byte in [0, 0, 0, 44] {
                 peer.send_bytes(&[byte]).await;
                 tokio::time::sleep(Duration::from_secs(1)).await;
@@ -344,7 +352,7 @@ async fn links_without_number(address: String) {
         crowd(1_000, |number| {
             let address = address.clone();
             async move {
-                let Some(mut peer) = Peer::dial(&address).await else { return };
+                let Some(mut peer) = dial(&address).await else { return };
                 if number % 2 == 0 && peer.attach(&fresh(4_000)).await {
                     let _ = peer.call(Request::Ping).await;
                 }

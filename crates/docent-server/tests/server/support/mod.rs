@@ -1,6 +1,5 @@
 //! A client that sends frames and looks at the replies, nothing more.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod warnings;
 pub(crate) mod world;
@@ -83,11 +82,6 @@ impl Peer {
         let mut peer = Self::over(TcpStream::connect(address).await.unwrap());
         assert!(peer.attach(&fresh(10_000)).await);
         peer
-    }
-
-    /// A link on which nothing was said yet; `None` when it cannot be had.
-    pub(crate) async fn dial(address: &str) -> Option<Self> {
-        TcpStream::connect(address).await.ok().map(Self::over)
     }
 
     /// A link on which nothing was said yet.

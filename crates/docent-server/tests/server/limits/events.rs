@@ -1,0 +1,103 @@
+//! Limits of events and of bytes that wait.
+
+use super::{add_watch, deaf};
+use crate::support::Peer;
+use crate::support::warnings::Warnings;
+use crate::support::world::World;
+use docent_proto::{CreateMode, EventKind, Request, WatchEvent, WatchMode};
+use docent_server::{Limits, Server};
+
+#[tokio::test(start_paused = true)]
+async fn events_that_a_client_does_not_read_close_its_link() {
+    let warnings = Warnings::watch();
+    let limits = Limits::default().queued_bytes_per_connection(200_000);
+    let (world, mut deaf, mut busy, path) = deaf(limits).await;
+    let mut made = 0;
+    while world.server.connection_count() == 2 {
+        made += 1;
+        assert!(made < 400, "200 events and a pipe of 64 of them is all there is room for");
+        busy.set_data(&path, b"").await.expect("the server goes on");
+    }
+    assert!(made > 200);
+    warnings.assert_about("queued_bytes_per_connection", 200_000);
+    assert!(deaf.is_closed().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_that_wait_in_all_links_close_the_one_in_which_most_wait() {
+    let warnings = Warnings::watch();
+    let (world, mut deaf, mut busy, path) = deaf(Limits::default().queued_bytes(400_000)).await;
+    let mut less = world.peer(10_000).await;
+    for _ in 0..100 {
+        busy.set_data(&path, b"").await.expect("the server goes on");
+    }
+    less.call(add_watch(&path)).await.expect("there is room");
+    while world.server.connection_count() == 3 {
+        busy.set_data(&path, b"").await.expect("the server goes on");
+    }
+    warnings.assert_about("queued_bytes", 400_000);
+    assert!(deaf.is_closed().await);
+    less.call(Request::Ping).await.expect("its link is open");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_never_ends_counts_among_the_bytes_that_wait() {
+    let warnings = Warnings::watch();
+    let world = World::new(Server::builder().limits(Limits::default().queued_bytes(1_000_000))).await;
+    let mut bystander = world.peer(10_000).await;
+    let mut links: Vec<Peer> = (0..20).map(|_| world.link()).collect();
+    for link in &mut links {
+        link.send_bytes(&100_000_i32.to_be_bytes()).await;
+        link.send_bytes(&[0; 99_000]).await;
+        bystander.call(Request::Ping).await.expect("the server goes on");
+    }
+    assert!(world.server.connection_count() <= 11);
+    let warned = warnings.about("queued_bytes");
+    assert_eq!(warned.len(), 10, "{warned:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_transaction_over_the_limit_close_the_links_that_would_be_told() {
+    let warnings = Warnings::watch();
+    let world = World::new(Server::builder().limits(Limits::default().events_per_transaction(3))).await;
+    let mut peers = Vec::new();
+    for _ in 0..5 {
+        let mut peer = world.peer(10_000).await;
+        peer.get_data("/", true).await.expect("the root exists");
+        peers.push(peer);
+    }
+    let mut busy = world.peer(10_000).await;
+    busy.set_data("/", b"x").await.expect("the server goes on");
+    for (index, peer) in peers.iter_mut().enumerate() {
+        if index < 3 {
+            assert_eq!(peer.event().await.path, "/");
+        } else {
+            assert!(peer.is_closed().await);
+        }
+    }
+    assert_eq!(warnings.about("events_per_transaction").len(), 2);
+    assert_eq!(world.server.session_count(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_end_in_the_same_tick_have_their_events_each() {
+    let world = World::new(Server::builder().limits(Limits::default().events_per_transaction(3))).await;
+    let mut watcher = world.peer(40_000).await;
+    let mode = WatchMode::PersistentRecursive;
+    watcher.call(Request::AddWatch { path: "/".into(), mode }).await.expect("there is room");
+    let mut owners = Vec::new();
+    for name in ["a", "b", "c"] {
+        let mut owner = world.peer(4_000).await;
+        for n in 0..2 {
+            owner.create(&format!("/{name}{n}"), CreateMode::Ephemeral).await.expect("there is none");
+            assert_eq!(watcher.event().await.kind, EventKind::Created);
+        }
+        owners.push(owner);
+    }
+    world.end_of(&owners[0]).await;
+    assert_eq!(world.server.session_count(), 1);
+    for path in ["/a0", "/a1", "/b0", "/b1", "/c0", "/c1"] {
+        assert_eq!(watcher.event().await, WatchEvent { kind: EventKind::Deleted, path: path.into() });
+    }
+    watcher.call(Request::Ping).await.expect("its link is open");
+}

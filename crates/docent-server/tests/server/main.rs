@@ -1,0 +1,20 @@
+//! The server, asked by a client that sends frames and looks at the replies.
+
+mod basics;
+mod faults;
+mod followers;
+mod hostile;
+mod journal;
+mod keep;
+mod lag;
+mod late;
+mod limits;
+mod numbered;
+#[cfg(feature = "cli")]
+mod process;
+mod read_only;
+mod replaced;
+mod sessions;
+mod support;
+mod virtual_time;
+mod words;
