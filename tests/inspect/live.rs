@@ -1,10 +1,12 @@
 //! Reports that follow a path.
 
 use docent::inspect::{Inspector, Kind, Limits, Live, Recipe, Reports};
-use docent::{CreateMode, Mutex};
+use docent::queue::PutOptions;
+use docent::{CreateMode, Mutex, Queue};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::StreamExt;
+use std::time::Duration;
 
 /// The next report of which `holds` is true.
 async fn next_with(reports: &mut Reports, holds: impl Fn(&Live) -> bool) -> Live {
@@ -69,6 +71,47 @@ both_backends! {
         next_with(&mut reports, is_revoked).await;
     }
 
+    async fn a_change_of_a_value_that_is_not_read_is_told(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        soon(client.create("/v", vec![b'x'; 600], CreateMode::Persistent)).await.unwrap();
+        let mut reports = Inspector::new(&client).watch("/v");
+        soon(reports.next()).await.unwrap().unwrap();
+        soon(client.set("/v", vec![b'y'; 601], None)).await.unwrap();
+        let is_new = |live: &Live| matches!(&live.report.recipe, Recipe::Value(value) if value.size == 601);
+        next_with(&mut reports, is_new).await;
+    }
+
+    async fn what_is_not_watched_is_looked_at_from_time_to_time(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        soon(client.create("/g", "", CreateMode::Persistent)).await.unwrap();
+        soon(client.create("/g/a", "one", CreateMode::Ephemeral)).await.unwrap();
+        let limits = Limits::default().watches(1).look_every(Duration::from_secs(1));
+        let mut reports = Inspector::builder(&client).limits(limits).build().watch("/g");
+        assert_eq!(soon(reports.next()).await.unwrap().unwrap().unwatched, 2);
+        soon(client.set("/g/a", "two", None)).await.unwrap();
+        let is_new = |live: &Live| match &live.report.recipe {
+            Recipe::Membership(group) => group.members[0].data.as_ref().unwrap().as_str() == Some("two"),
+            _ => false,
+        };
+        next_with(&mut reports, is_new).await;
+    }
+
+    async fn a_delayed_item_is_told_when_its_time_has_come(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = Queue::<u32>::new(&client, "/q").unwrap();
+        soon(jobs.put_with(&7, PutOptions::default().delay(Duration::from_millis(1_500)))).await.unwrap();
+        let mut reports = Inspector::new(&client).watch("/q");
+        let delayed = |live: &Live| match &live.report.recipe {
+            Recipe::Queue(queue) => queue.delayed,
+            _ => usize::MAX,
+        };
+        assert_eq!(delayed(&soon(reports.next()).await.unwrap().unwrap()), 1);
+        next_with(&mut reports, |live| delayed(live) == 0).await;
+    }
+
     async fn a_report_is_stale_while_the_servers_are_away(backend: Backend) {
         let server = backend.start_own().await;
         let client = connect(&server).await;
@@ -94,9 +137,9 @@ both_backends! {
         let inspector = Inspector::builder(&client).limits(Limits::default().watches(2)).build();
         let mut reports = inspector.watch("/g");
         let first = soon(reports.next()).await.unwrap().unwrap();
-        // The folder and its five members, of which the folder and one are watched.
-        assert_eq!((first.report.kind(), first.unwatched), (Kind::Membership, 4));
+        // The folder and its five members: the folder's names and stat are watched.
+        assert_eq!((first.report.kind(), first.unwatched), (Kind::Membership, 5));
         soon(client.delete("/g/e", None)).await.unwrap();
-        next_with(&mut reports, |live| live.unwatched == 3).await;
+        next_with(&mut reports, |live| live.unwatched == 4).await;
     }
 }

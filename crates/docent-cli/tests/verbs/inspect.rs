@@ -124,6 +124,25 @@ both_backends! {
         client.close().await;
     }
 
+    async fn a_list_is_printed_again_when_a_recipe_comes(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        client.create("/limit", "7", CreateMode::Persistent).await.unwrap();
+        // A look at all after that time would come too late.
+        let mut watch = Running::start(&connect, ["ls", "--watch", "--every", "1h", "-o", "json"]);
+        let first: Value = serde_json::from_str(&watch.line().await).unwrap();
+        assert_eq!(first["path"], "/limit", "{first}");
+        let _guard = Mutex::new(&client, REPORT).unwrap().acquire().await.unwrap();
+        let mut path = String::new();
+        while path != REPORT {
+            let report: Value = serde_json::from_str(&watch.line().await).unwrap();
+            report["path"].as_str().unwrap().clone_into(&mut path);
+        }
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+        client.close().await;
+    }
+
     async fn a_holder_can_be_asked_to_leave(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

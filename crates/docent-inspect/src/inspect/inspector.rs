@@ -2,8 +2,8 @@ use super::clock::Clock;
 use super::reader::read;
 use super::walk::walk;
 use super::{InspectorBuilder, Limits, Survey};
-use crate::live::Reports;
-use crate::nodes::{Nodes, Read, View};
+use crate::live::{Reports, Surveys};
+use crate::nodes::{Earlier, Nodes, Read, View};
 use crate::recognise::recognise;
 use crate::report::{Report, ServerTime, TimeSource};
 use docent_core::recipe::debug_handle;
@@ -44,6 +44,14 @@ pub(crate) struct Inspected {
     pub(crate) skipped: usize,
 }
 
+/// Result of a look at the servers, with all that it is made from.
+pub(crate) struct Looked<T> {
+    pub(crate) told: T,
+    pub(crate) nodes: Nodes,
+    /// Reads for each path that was looked at.
+    pub(crate) reads: Vec<(String, Vec<Read>)>,
+}
+
 impl Inspector {
     /// An inspector with the default limits.
     pub fn new(client: &Client) -> Self {
@@ -68,7 +76,7 @@ impl Inspector {
     /// This method is cancel safe.
     pub fn path(&self, path: &str) -> impl Future<Output = Result<Report, Error>> + Send + use<> {
         let (inspector, path) = (self.clone(), path.to_owned());
-        async move { Ok(inspector.inspect(&path).await?.report) }
+        async move { Ok(inspector.inspect(&path, &mut Earlier::default()).await?.told) }
     }
 
     /// Reports about every recipe at `root` and below it, level by level. Nodes inside of a recipe, such as
@@ -82,20 +90,32 @@ impl Inspector {
     /// This method is cancel safe.
     pub fn walk(&self, root: &str) -> impl Future<Output = Result<Survey, Error>> + Send + use<> {
         let (inspector, root) = (self.clone(), root.to_owned());
-        async move { walk(&inspector, &root).await }
+        async move { Ok(walk(&inspector, &root, &mut Earlier::default()).await?.told) }
     }
 
     /// Follows one path: its report now, and after each change. Ages alone are no change.
     ///
     /// It watches the nodes that the report is made from, by one-shot watches that are set again, as many as
-    /// the [limit](Limits::watches) allows; `unwatched` of [`Live`](crate::Live) counts the others. Changes
-    /// that follow each other quickly become one. While the servers are away the last report is told once
-    /// more as stale. It ends when the client is closed.
+    /// the [limit](Limits::watches) allows, and reads again what changed. `unwatched` of
+    /// [`Live`](crate::Live) counts the other nodes, which are read again with the next change and
+    /// [from time to time](Limits::look_every). Changes that follow each other quickly become one. While the
+    /// servers are away the last report is told once more as stale. It ends when the client is closed.
     ///
     /// # On drop
     /// The watches at the server are removed.
     pub fn watch(&self, path: &str) -> Reports {
         Reports::new(self, path)
+    }
+
+    /// Follows all recipes at `root` and below it, as [`walk`](Self::walk) finds them: all of them now, and
+    /// after each change of one. Ages alone are no change, and neither are nodes that are no recipes.
+    ///
+    /// It watches as [`watch`](Self::watch) does, the nodes near the root first.
+    ///
+    /// # On drop
+    /// The watches at the server are removed.
+    pub fn watch_below(&self, root: &str) -> Surveys {
+        Surveys::new(self, root)
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -111,13 +131,16 @@ impl Inspector {
         self.clock.now(&self.client).await
     }
 
-    pub(crate) async fn inspect(&self, path: &str) -> Result<Inspected, Error> {
+    pub(crate) async fn inspect(&self, path: &str, earlier: &mut Earlier) -> Result<Looked<Report>, Error> {
         let now = self.now().await;
         let mut nodes = Nodes::default();
         loop {
             match look(&nodes, path, now, &self.limits) {
-                Ok(inspected) => return Ok(inspected),
-                Err(missing) => read(&self.client, &self.limits, &mut nodes, missing).await?,
+                Ok(Inspected { report, reads, .. }) => {
+                    let reads = vec![(path.to_owned(), reads)];
+                    return Ok(Looked { told: report, nodes, reads });
+                }
+                Err(missing) => read(&self.client, &self.limits, &mut nodes, earlier, missing).await?,
             }
         }
     }

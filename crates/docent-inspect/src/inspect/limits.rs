@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 /// Limits of one report or walk. What is beyond them is left out, and the report says so.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -13,8 +15,12 @@ pub struct Limits {
     pub data_bytes: usize,
     /// Most dead letters that are listed for a queue, the oldest first; 100 by default.
     pub dead_letters: usize,
-    /// Most watches of a [live report](crate::Inspector::watch); 64 by default, and 1 at least.
+    /// Most watches of a [live report](crate::Inspector::watch) or
+    /// [survey](crate::Inspector::watch_below); 1,000 by default, and 1 at least.
     pub watches: usize,
+    /// Time from one look to the next at nodes that are not watched because of that limit; 5 s by default,
+    /// and 1 s at least.
+    pub look_every: Duration,
 }
 
 impl Default for Limits {
@@ -25,7 +31,8 @@ impl Default for Limits {
             in_flight: 32,
             data_bytes: 16 * 1024 * 1024,
             dead_letters: 100,
-            watches: 64,
+            watches: 1_000,
+            look_every: Duration::from_secs(5),
         }
     }
 }
@@ -63,6 +70,13 @@ impl Limits {
     #[must_use]
     pub fn dead_letters(mut self, letters: usize) -> Self {
         self.dead_letters = letters;
+        self
+    }
+
+    /// Sets [`look_every`](Self::look_every).
+    #[must_use]
+    pub fn look_every(mut self, time: Duration) -> Self {
+        self.look_every = time;
         self
     }
 

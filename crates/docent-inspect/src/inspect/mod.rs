@@ -9,9 +9,10 @@ mod survey;
 mod walk;
 
 pub use builder::InspectorBuilder;
-pub(crate) use inspector::Inspected;
 pub use inspector::Inspector;
+pub(crate) use inspector::Looked;
 #[cfg(test)]
 pub(crate) use inspector::look;
 pub use limits::Limits;
 pub use survey::Survey;
+pub(crate) use walk::walk;

@@ -1,17 +1,12 @@
 use super::Limits;
-use crate::nodes::{Data, Folder, Known, Nodes, Read};
+use crate::nodes::{Answer, Data, Earlier, Folder, Known, Nodes, Read};
 use docent_core::{Client, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Answer to a read.
-enum Answer {
-    Data(String, Known<Data>),
-    Folder(String, Known<Folder>),
-}
-
-/// Makes the `missing` reads as far as the limits allow, and notes the answers in `nodes`.
+/// Makes the `missing` reads as far as the limits allow, but for those that `earlier` has answers to, and
+/// notes the answers in `nodes`.
 ///
 /// # Errors
 /// Those that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
@@ -19,18 +14,24 @@ pub(super) async fn read(
     client: &Client,
     limits: &Limits,
     nodes: &mut Nodes,
+    earlier: &mut Earlier,
     missing: Vec<Read>,
 ) -> Result<(), Error> {
     let (within, beyond) = split(limits, nodes, missing);
     beyond.into_iter().for_each(|read| nodes.leave_out(read));
+    let mut open = Vec::new();
+    for read in within {
+        match earlier.take(&read) {
+            Some(answer) => nodes.add(read, answer),
+            None => open.push(read),
+        }
+    }
     let bytes = AtomicUsize::new(nodes.bytes());
-    let reads = stream::iter(within).map(|read| one(client, read, &bytes, limits.data_bytes));
+    let reads = stream::iter(open).map(|read| one(client, read, &bytes, limits.data_bytes));
     let mut answers = reads.buffer_unordered(limits.in_flight.max(1));
     while let Some(answer) = answers.next().await {
-        match answer? {
-            Answer::Data(path, known) => nodes.add_data(path, known),
-            Answer::Folder(path, known) => nodes.add_folder(path, known),
-        }
+        let (read, answer) = answer?;
+        nodes.add(read, answer);
     }
     Ok(())
 }
@@ -48,28 +49,28 @@ fn split(limits: &Limits, nodes: &Nodes, missing: Vec<Read>) -> (Vec<Read>, Vec<
     })
 }
 
-async fn one(client: &Client, read: Read, bytes: &AtomicUsize, most: usize) -> Result<Answer, Error> {
-    match read {
+async fn one(client: &Client, read: Read, bytes: &AtomicUsize, most: usize) -> Result<(Read, Answer), Error> {
+    let answer = match &read {
         Read::Children(path) => {
-            let listed = client.children(&path).await.map(|it| Folder::new(it.names, it.stat));
-            Ok(Answer::Folder(path, known(listed)?))
+            let listed = client.children(path).await.map(|it| Folder::new(it.names, it.stat));
+            Answer::Folder(known(listed)?)
         }
         Read::Data(path) if bytes.load(Ordering::Relaxed) >= most => {
-            let known = match known(client.exists(&path).await)? {
+            Answer::Data(match known(client.exists(path).await)? {
                 Known::Present(Some(stat)) => Known::Present(Data { bytes: None, stat }),
                 Known::Refused => Known::Refused,
                 Known::Present(None) | Known::Absent | Known::LeftOut => Known::Absent,
-            };
-            Ok(Answer::Data(path, known))
+            })
         }
         Read::Data(path) => {
-            let node = client.get(&path).await.map(|it| Data { bytes: Some(it.data), stat: it.stat });
+            let node = client.get(path).await.map(|it| Data { bytes: Some(it.data), stat: it.stat });
             if let Ok(Data { bytes: Some(data), .. }) = &node {
                 bytes.fetch_add(data.len(), Ordering::Relaxed);
             }
-            Ok(Answer::Data(path, known(node)?))
+            Answer::Data(known(node)?)
         }
-    }
+    };
+    Ok((read, answer))
 }
 
 /// A refusal or absence of one node harms nothing else.

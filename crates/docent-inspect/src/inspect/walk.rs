@@ -1,7 +1,7 @@
-use super::inspector::{look, server_time};
+use super::inspector::{Inspected, Looked, look, server_time};
 use super::reader::read;
 use super::{Inspector, Survey};
-use crate::nodes::{Known, Nodes, join};
+use crate::nodes::{Earlier, Known, Nodes, join};
 use crate::report::{LeftOut, Recipe, Report};
 use docent_config::internals::HISTORY;
 use docent_core::Error;
@@ -10,14 +10,23 @@ use std::time::SystemTime;
 /// Folders at the root that hold no recipes: ZooKeeper's own, and Docent's.
 const SYSTEM: [&str; 2] = ["/zookeeper", "/_docent"];
 
-/// Walks level by level from `root`.
-pub(super) async fn walk(inspector: &Inspector, root: &str) -> Result<Survey, Error> {
+/// Walks level by level from `root`, with the answers of an earlier walk in the place of reads.
+pub(crate) async fn walk(
+    inspector: &Inspector,
+    root: &str,
+    earlier: &mut Earlier,
+) -> Result<Looked<Survey>, Error> {
     let now = inspector.now().await;
     let mut nodes = Nodes::default();
-    let (mut found, mut deep, mut skipped) = (Vec::new(), 0, 0);
+    let (mut found, mut deep, mut skipped, mut reads) = (Vec::new(), 0, 0, Vec::new());
     let mut level = vec![root.to_owned()];
     for depth in 0.. {
-        let reports = level_reports(inspector, &mut nodes, level, now, &mut skipped).await?;
+        let mut reports = Vec::new();
+        for inspected in look_at(inspector, &mut nodes, earlier, &level, now).await? {
+            skipped += inspected.skipped;
+            reads.push((inspected.report.path.clone(), inspected.reads));
+            reports.push(inspected.report);
+        }
         let below = |report: &Report| below(&nodes, report);
         if depth == inspector.limits().depth {
             deep = reports.iter().filter(|report| !below(report).is_empty()).count();
@@ -31,7 +40,7 @@ pub(super) async fn walk(inspector: &Inspector, root: &str) -> Result<Survey, Er
         }
     }
     let left_out = nodes.left_out();
-    Ok(Survey {
+    let survey = Survey {
         root: root.to_owned(),
         found,
         nodes: nodes.len(),
@@ -39,25 +48,25 @@ pub(super) async fn walk(inspector: &Inspector, root: &str) -> Result<Survey, Er
         left_out: LeftOut { deep, nodes: left_out.nodes + skipped, ..left_out },
         as_of_zxid: nodes.newest_zxid(),
         clock: server_time(&nodes, now),
-    })
+    };
+    Ok(Looked { told: survey, nodes, reads })
 }
 
 /// Reports about the paths of one level, in their order.
-async fn level_reports(
+async fn look_at(
     inspector: &Inspector,
     nodes: &mut Nodes,
-    paths: Vec<String>,
+    earlier: &mut Earlier,
+    paths: &[String],
     now: Option<SystemTime>,
-    skipped: &mut usize,
-) -> Result<Vec<Report>, Error> {
-    let mut reports: Vec<Option<Report>> = paths.iter().map(|_| None).collect();
+) -> Result<Vec<Inspected>, Error> {
+    let mut reports: Vec<Option<Inspected>> = paths.iter().map(|_| None).collect();
     let mut open: Vec<usize> = (0..paths.len()).collect();
     while !open.is_empty() {
         let mut missing = Vec::new();
         open.retain(|index| match look(nodes, &paths[*index], now, inspector.limits()) {
             Ok(inspected) => {
-                *skipped += inspected.skipped;
-                reports[*index] = Some(inspected.report);
+                reports[*index] = Some(inspected);
                 false
             }
             Err(reads) => {
@@ -65,7 +74,7 @@ async fn level_reports(
                 true
             }
         });
-        read(&inspector.client, &inspector.limits, nodes, missing).await?;
+        read(&inspector.client, &inspector.limits, nodes, earlier, missing).await?;
     }
     Ok(reports.into_iter().flatten().collect())
 }

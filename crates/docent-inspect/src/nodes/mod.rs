@@ -1,5 +1,6 @@
 //! Nodes that were read, and the look at them that says which more to read.
 
+mod answer;
 mod known;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod nodes;
@@ -7,6 +8,7 @@ mod place;
 mod read;
 mod view;
 
+pub(crate) use answer::{Answer, Earlier};
 pub(crate) use known::{Data, Folder, Known};
 pub(crate) use nodes::Nodes;
 pub(crate) use place::{Place, join};

@@ -1,4 +1,4 @@
-use super::{Data, Folder, Known, Read};
+use super::{Answer, Data, Folder, Known, Read};
 use crate::report::{LeftOut, Refusal};
 use docent_core::Stat;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -19,6 +19,21 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
+    pub(crate) fn add(&mut self, read: Read, answer: Answer) {
+        match answer {
+            Answer::Data(known) => self.add_data(read.into_path(), known),
+            Answer::Folder(known) => self.add_folder(read.into_path(), known),
+        }
+    }
+
+    /// All answers, each with its read.
+    pub(crate) fn into_answers(self) -> impl Iterator<Item = (Read, Answer)> {
+        let data = self.data.into_iter().map(|(path, known)| (Read::Data(path), Answer::Data(known)));
+        let folders =
+            self.folders.into_iter().map(|(path, known)| (Read::Children(path), Answer::Folder(known)));
+        data.chain(folders)
+    }
+
     pub(crate) fn add_data(&mut self, path: String, known: Known<Data>) {
         if let Known::Present(data) = &known {
             self.bytes += data.bytes.as_ref().map_or(0, bytes::Bytes::len);

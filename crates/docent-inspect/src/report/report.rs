@@ -41,6 +41,11 @@ impl Report {
         self.recipe.kind()
     }
 
+    /// The report without what changes with time and with nodes that it is not made from.
+    pub(crate) fn timeless(&self) -> Self {
+        Self { as_of_zxid: 0, clock: None, ..self.clone() }
+    }
+
     /// True when nothing was refused or left out.
     pub fn is_complete(&self) -> bool {
         self.refused.is_empty() && self.left_out.is_empty()

@@ -4,13 +4,13 @@ use crate::rows;
 use docent::inspect::{
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election,
     ElectionLayout, Inspector, InspectorBuilder, Instance, InstanceState, Kind, LeftOut, Limits, Line, Live,
-    Member, Membership, NodeText, NumberFormat, Partition, PartitionItem, Payload, Plain, Queue, QueueItem,
-    QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report, Reports, Semaphore, ServerTime, Service,
-    ServiceName, Since, Survey, TimeSource, TimedLease, Value, Writer,
+    LiveSurvey, Member, Membership, NodeText, NumberFormat, Partition, PartitionItem, Payload, Plain, Queue,
+    QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report, Reports, Semaphore,
+    ServerTime, Service, ServiceName, Since, Survey, Surveys, TimeSource, TimedLease, Value, Writer,
 };
 use docent::recipe::ContenderName;
 
-rows! { shared: Inspector, InspectorBuilder, Limits, Report, Survey, Live, ContenderName<'static> }
+rows! { shared: Inspector, InspectorBuilder, Limits, Report, Survey, Live, LiveSurvey, ContenderName<'static> }
 
 rows! { shared:
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
@@ -19,4 +19,4 @@ rows! { shared:
     ServerTime, Service, ServiceName, Since, TimeSource, TimedLease, Value, Writer,
 }
 
-rows! { stream: Reports }
+rows! { stream: Reports, Surveys }

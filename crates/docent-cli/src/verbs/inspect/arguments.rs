@@ -32,7 +32,7 @@ pub(crate) struct ListArguments {
     #[arg(short, long)]
     pub(super) watch: bool,
 
-    /// Time from one look to the next with --watch
+    /// Time from one look to the next with --watch, where there are more nodes than are watched
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(super) every: Duration,
 

@@ -4,45 +4,67 @@ use super::summary::summary;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::Table;
-use docent::inspect::{Inspector, Limits, Report};
-use tokio::time::sleep;
+use docent::inspect::{Inspector, Kind, Limits, Recipe, Report, Survey};
+use futures_util::StreamExt;
 
 /// Lists the recipes below a path, and lists them again after changes where that was asked for.
 pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
     let (root, kinds) = arguments.selection().map_err(Failure::usage)?;
     app.with_signals(async |client, signals| {
-        let limits = Limits::default().nodes(arguments.nodes).depth(arguments.depth);
+        let limits =
+            Limits::default().nodes(arguments.nodes).depth(arguments.depth).look_every(arguments.every);
         let builder = Inspector::builder(client).limits(limits);
         let inspector = if arguments.read_only { builder.read_only() } else { builder }.build();
-        let mut listed = None;
-        loop {
-            let survey = signals.or(inspector.walk(root)).await??;
-            let is_wanted = |report: &Report| kinds.is_none_or(|kinds| kinds.contains(&report.kind()));
-            let found: Vec<_> = survey.found.into_iter().filter(is_wanted).collect();
-            let now: Vec<_> =
-                found.iter().map(|report| (report.path.clone(), report.recipe.clone())).collect();
-            if listed.as_ref() != Some(&now) {
-                print(app, &found)?;
-                tell_gaps(app, &survey.refused, survey.left_out);
-                listed = Some(now);
-            }
-            if !arguments.watch {
-                return Ok(Ending::Done);
-            }
-            signals.or(sleep(arguments.every)).await?;
+        let mut listing = Listing { app, kinds, listed: None };
+        if !arguments.watch {
+            listing.show(signals.or(inspector.walk(root)).await??)?;
+            return Ok(Ending::Done);
         }
+        let mut surveys = inspector.watch_below(root);
+        while let Some(live) = signals.or(surveys.next()).await? {
+            let live = live?;
+            if live.is_stale {
+                app.output.remark("the servers are away: it may have changed since");
+            } else {
+                listing.show(live.survey)?;
+            }
+        }
+        Ok(Ending::Done)
     })
     .await
 }
 
-fn print(app: &App, found: &[Report]) -> Result<(), Failure> {
-    if app.output.is_json() {
-        found.iter().try_for_each(|report| app.output.json(report))?;
-        return Ok(());
+/// Recipes of some kinds, listed when they have changed.
+struct Listing<'a> {
+    app: &'a App,
+    /// The kinds to list; `None` for all.
+    kinds: Option<&'static [Kind]>,
+    listed: Option<Vec<(String, Recipe)>>,
+}
+
+impl Listing<'_> {
+    fn show(&mut self, survey: Survey) -> Result<(), Failure> {
+        let is_wanted = |report: &Report| self.kinds.is_none_or(|kinds| kinds.contains(&report.kind()));
+        let found: Vec<_> = survey.found.into_iter().filter(is_wanted).collect();
+        let now: Vec<_> = found.iter().map(|report| (report.path.clone(), report.recipe.clone())).collect();
+        if self.listed.as_ref() != Some(&now) {
+            self.print(&found)?;
+            tell_gaps(self.app, &survey.refused, survey.left_out);
+            self.listed = Some(now);
+        }
+        Ok(())
     }
-    let mut table = Table::new(["PATH", "KIND", "STATE"]);
-    for report in found {
-        table.row([&report.path, report.kind().name(), &summary(&report.recipe)]);
+
+    fn print(&self, found: &[Report]) -> Result<(), Failure> {
+        let output = &self.app.output;
+        if output.is_json() {
+            found.iter().try_for_each(|report| output.json(report))?;
+            return Ok(());
+        }
+        let mut table = Table::new(["PATH", "KIND", "STATE"]);
+        for report in found {
+            table.row([&report.path, report.kind().name(), &summary(&report.recipe)]);
+        }
+        Ok(output.table(&table)?)
     }
-    Ok(app.output.table(&table)?)
 }

@@ -1,0 +1,82 @@
+use crate::nodes::{Answer, Known};
+use docent_core::{Client, Error, ErrorKind, Stat};
+use futures_util::stream::{BoxStream, StreamExt};
+
+/// One-shot watch that is set again after each change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Watch {
+    /// On a node and its data, of which the stat alone is read.
+    Node(String),
+    /// On a node that may not be read: it tells when it may.
+    Data(String),
+    /// On the names of a node's children.
+    Children(String),
+}
+
+/// State that a watch tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    Absent,
+    Refused,
+    /// An error that says nothing about the node.
+    Unclear,
+    /// The transactions that created the node, and that changed its data or the names of its children.
+    At(i64, i64),
+}
+
+impl Watch {
+    /// Sets it.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the path breaks a rule.
+    pub(super) fn open(&self, client: &Client) -> Result<BoxStream<'static, Seen>, Error> {
+        Ok(match self {
+            Self::Node(path) => client.watch_exists(path)?.map(|stat| seen(stat, data_of)).boxed(),
+            Self::Data(path) => {
+                client.watch_data(path)?.map(|node| seen(node, |node| data_of(&node.stat))).boxed()
+            }
+            Self::Children(path) => {
+                client.watch_children(path)?.map(|it| seen(it, |it| children_of(&it.stat))).boxed()
+            }
+        })
+    }
+
+    /// True when what it tells is what was answered.
+    pub(super) fn agrees(&self, seen: Seen, answer: Option<&Answer>) -> bool {
+        let known = match answer {
+            Some(Answer::Data(known)) => state(known, |data| data_of(&data.stat)),
+            Some(Answer::Folder(known)) => state(known, |folder| match self {
+                Self::Children(_) => children_of(&folder.stat),
+                Self::Node(_) | Self::Data(_) => data_of(&folder.stat),
+            }),
+            None => return false,
+        };
+        seen == known
+    }
+}
+
+fn data_of(stat: &Stat) -> Seen {
+    Seen::At(stat.czxid, stat.mzxid)
+}
+
+fn children_of(stat: &Stat) -> Seen {
+    Seen::At(stat.czxid, stat.pzxid)
+}
+
+fn seen<T>(item: Result<Option<T>, Error>, of: fn(&T) -> Seen) -> Seen {
+    match item {
+        Ok(Some(node)) => of(&node),
+        Ok(None) => Seen::Absent,
+        Err(error) if error.kind() == ErrorKind::NoAuth => Seen::Refused,
+        Err(_) => Seen::Unclear,
+    }
+}
+
+fn state<T>(known: &Known<T>, of: impl Fn(&T) -> Seen) -> Seen {
+    match known {
+        Known::Present(node) => of(node),
+        Known::Absent => Seen::Absent,
+        Known::Refused => Seen::Refused,
+        Known::LeftOut => Seen::Unclear,
+    }
+}

@@ -1,0 +1,74 @@
+//! Futures and streams that are dropped at any point leave nothing at the server.
+
+use docent::inspect::{Inspector, Kind};
+use docent::{Client, CreateMode};
+use docent_battery::battery::abandon_at;
+use docent_battery::{Backend, TestServer, both_backends};
+use docent_tests::{connect, soon, until};
+use futures_util::StreamExt;
+
+/// More polls than any of the calls takes.
+const MOST_POLLS: usize = 200;
+
+/// A tree with a queue and a value.
+async fn fill(client: &Client) {
+    let fill = [("/v", "7"), ("/jobs", ""), ("/jobs/qn-0000000000", "job"), ("/app", ""), ("/app/locks", "")];
+    let create = client.transaction();
+    let create =
+        fill.iter().fold(create, |create, (path, data)| create.create(path, *data, CreateMode::Persistent));
+    soon(create.commit()).await.unwrap();
+}
+
+/// Waits until the server has no watches, and no nodes below `/_docent/markers` but that of the session.
+async fn is_clean(server: &TestServer, client: &Client) {
+    until(async || {
+        let markers = client.children("/_docent/markers").await.unwrap().names.len();
+        markers == 1 && server.as_embedded().is_none_or(|server| server.watch_count() == 0)
+    })
+    .await;
+}
+
+/// Drops what `call` makes after each number of polls, until it is done.
+async fn at_each_poll(server: &TestServer, client: &Client, call: impl AsyncFn(Inspector)) {
+    soon(Inspector::new(client).path("/")).await.unwrap();
+    for polls in 0..MOST_POLLS {
+        // The clock of each is a new one, so that it looks at the servers'.
+        let done = soon(abandon_at(polls, call(Inspector::new(client)))).await.is_some();
+        is_clean(server, client).await;
+        if done {
+            assert_eq!(soon(Inspector::new(client).path("/v")).await.unwrap().kind(), Kind::Counter);
+            return;
+        }
+    }
+    panic!("it was not done after {MOST_POLLS} polls");
+}
+
+both_backends! {
+    async fn a_report_or_walk_that_is_dropped_leaves_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        fill(&client).await;
+        at_each_poll(&server, &client, async |inspector| drop(inspector.path("/jobs").await.unwrap())).await;
+        at_each_poll(&server, &client, async |inspector| drop(inspector.walk("/").await.unwrap())).await;
+    }
+
+    async fn a_stream_that_is_dropped_leaves_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        fill(&client).await;
+        at_each_poll(&server, &client, async |inspector| {
+            let mut reports = inspector.watch("/v");
+            reports.next().await.unwrap().unwrap();
+            other.set("/v", "8", None).await.unwrap();
+            reports.next().await.unwrap().unwrap();
+        })
+        .await;
+        at_each_poll(&server, &client, async |inspector| {
+            let mut surveys = inspector.watch_below("/");
+            surveys.next().await.unwrap().unwrap();
+            other.set("/v", "9", None).await.unwrap();
+            surveys.next().await.unwrap().unwrap();
+        })
+        .await;
+    }
+}
