@@ -1,9 +1,12 @@
 //! `docent queue`.
 
-use crate::docent_command::{Ended, Running, run, run_with, servers};
-use docent_battery::{Backend, both_backends};
-use rustix::process::Signal;
+use crate::docent_command::{Ended, Running, docent, end, run, run_with, servers};
+use docent_battery::{Backend, both_backends, round_trips};
+use docent_testkit::eventually;
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
 
 const JOBS: &str = "/queues/jobs";
 
@@ -118,5 +121,47 @@ both_backends! {
         queue(&connect, &["put", JOBS, "later"]).await.ok();
         queue(&connect, &["put", JOBS, "sooner", "--priority", "-1"]).await.ok();
         assert_eq!(queue(&connect, &["take", JOBS]).await.ok().stdout, "sooner\n");
+    }
+
+    async fn lines_that_come_together_go_in_by_few_steps_and_in_their_order(backend: Backend) {
+        let server = backend.start().await;
+        let connect = format!("{}{}", server.connect_string(), server.root());
+        let lines: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+        let put = run_with(&connect, ["queue", "put", JOBS], &lines.join("\n")).await.ok();
+        assert_eq!(put.stderr, "docent: put 1000 into /queues/jobs\n");
+        let trips = round_trips(&server.front().trace());
+        assert!(trips < 100, "{trips} round trips");
+        let all = queue(&connect, &["take", JOBS, "--follow", "--nonblock"]).await.ok();
+        assert_eq!(all.stdout.lines().collect::<Vec<_>>(), lines);
+    }
+
+    async fn a_line_that_does_not_fit_is_named_and_those_before_it_are_put(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let input = format!("a\nb\nc\n{}\nd\ne\n", "x".repeat(2 << 20));
+        let put = run_with(&connect, ["queue", "put", JOBS], &input).await;
+        assert_eq!(put.code, 65, "{put:?}");
+        assert!(put.stderr.ends_with("; put: lines 1 to 3, and none after\n"), "{put:?}");
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "3\n");
+        let long = "x".repeat(100_000);
+        let items = [&["put", JOBS][..], &[long.as_str(); 15]].concat();
+        queue(&connect, &items).await.ok();
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "18\n");
+    }
+
+    async fn lines_that_were_put_before_a_signal_are_told(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut putter = docent(&connect, ["queue", "put", JOBS]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = putter.stdin.take().unwrap();
+        stdin.write_all(b"a\nb\nc").await.unwrap();
+        let length = async || queue(&connect, &["len", JOBS]).await.ok().stdout;
+        eventually(Duration::from_secs(30), length, |length| length == "2\n").await.unwrap();
+        let pid = putter.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let ended = end(putter).await;
+        assert_eq!(ended.code, 143);
+        assert!(ended.stderr.contains("put: lines 1 to 2"), "{ended:?}");
+        drop(stdin);
     }
 }

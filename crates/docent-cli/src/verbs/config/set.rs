@@ -6,16 +6,12 @@ use crate::exit::{Ending, Failure, Outcome};
 use crate::input;
 use bytes::Bytes;
 use docent::config::{Config, Snapshot};
-use std::fs;
 
 /// The value to publish: from the arguments, a file or standard input.
 pub(super) async fn value(arguments: &Set) -> Result<Bytes, Failure> {
     let value = match (&arguments.value, &arguments.file) {
         (Some(value), _) => value.clone().into(),
-        (None, Some(file)) => {
-            let read = fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()));
-            read.map_err(Failure::usage)?.into()
-        }
+        (None, Some(file)) => input::file(file)?.into(),
         (None, None) => Bytes::from(input::all().await?),
     };
     check_json(&value, arguments.json)?;

@@ -13,6 +13,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
     /// Put items: those given, or each line of standard input
+    ///
+    /// Items keep their order. Those that are there together are put in one step. When one fails, those
+    /// before it are in the queue and none after it, and the message has their numbers.
     Put(Put),
     /// Take an item: print and acknowledge it, or run a command for it
     ///

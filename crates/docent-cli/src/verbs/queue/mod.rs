@@ -3,6 +3,7 @@
 mod arguments;
 mod dead;
 mod item;
+mod lines;
 mod look;
 mod put;
 mod run;

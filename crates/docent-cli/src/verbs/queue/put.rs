@@ -1,38 +1,146 @@
 use super::arguments::Put;
+use super::lines::Lines;
 use crate::app::App;
+use crate::child::Signals;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::input;
 use bytes::Bytes;
-use docent::queue::{PutOptions, Queue};
-use tokio::io::{AsyncBufReadExt, BufReader, stdin};
+use docent::queue::{PutError, PutOptions, Queue};
+use futures_util::FutureExt;
+use tokio::io::stdin;
 
-/// Puts the items that were given, or those of standard input, in their order. Each is put by itself: after a
-/// failure the items before it are in the queue.
-pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put) -> Outcome {
+/// Most items that are put in one step, and most bytes of them: a request has 1 MiB by default.
+const BATCH: (usize, usize) = (128, 256 * 1024);
+
+/// Puts the items that were given, or those of standard input, in their order.
+///
+/// Items that are there together are put in one step. A step follows when the one before it is acknowledged:
+/// so the items before one that fails are in the queue, and none after it, and a slow queue slows its
+/// producer.
+pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put, signals: &mut Signals) -> Outcome {
     let options = PutOptions::new().priority(arguments.priority);
     let options = arguments.delay.map_or(options, |delay| options.delay(delay));
-    let mut count = 0;
-    for item in &arguments.items {
-        queue.put_with(&Bytes::from(item.clone()), options).await?;
-        count += 1;
+    let mut putter = Putter { queue, options, done: 0, unknown: 0, noun: "item" };
+    let put = async {
+        if arguments.whole {
+            let item = Bytes::from(input::all().await?);
+            putter.put(&mut Batch { bytes: item.len(), items: vec![item] }).await
+        } else if arguments.items.is_empty() {
+            putter.noun = "line";
+            putter.put_lines().await
+        } else {
+            putter.put_all(&arguments.items).await
+        }
+    };
+    match signals.or(put).await {
+        Ok(Ok(())) => {}
+        Ok(Err(failure)) => return Err(failure.with(&format!("; {}", putter.so_far()))),
+        Err(signal) => {
+            app.output.remark(format!("ended by a signal; {}", putter.so_far()));
+            return Err(signal);
+        }
     }
-    if arguments.whole {
-        queue.put_with(&input::all().await?.into(), options).await?;
-        count = 1;
-    } else if arguments.items.is_empty() {
-        count = put_lines(queue, options).await?;
-    }
-    app.output.remark(format!("put {count} into {}", queue.path()));
+    app.output.remark(format!("put {} into {}", putter.done, queue.path()));
     Ok(Ending::Done)
 }
 
-/// Puts each line of standard input as it comes, without its end. Returns their number.
-async fn put_lines(queue: &Queue<Bytes>, options: PutOptions) -> Result<usize, Failure> {
-    let mut lines = BufReader::new(stdin()).split(b'\n');
-    let mut count = 0;
-    while let Some(line) = lines.next_segment().await.map_err(|error| input::unreadable(&error))? {
-        queue.put_with(&line.into(), options).await?;
-        count += 1;
+/// Items on their way into a queue.
+struct Putter<'a> {
+    queue: &'a Queue<Bytes>,
+    options: PutOptions,
+    /// Number of items that are in the queue.
+    done: usize,
+    /// Number of the next ones of which it is not known.
+    unknown: usize,
+    /// Word for an item.
+    noun: &'static str,
+}
+
+impl Putter<'_> {
+    async fn put_all(&mut self, items: &[String]) -> Result<(), Failure> {
+        let mut batch = Batch::default();
+        for item in items {
+            self.add(&mut batch, item.clone().into()).await?;
+        }
+        self.put(&mut batch).await
     }
-    Ok(count)
+
+    /// Puts each line of standard input as it comes, without its end.
+    async fn put_lines(&mut self) -> Result<(), Failure> {
+        let mut lines = Lines::new(stdin());
+        let mut batch = Batch::default();
+        loop {
+            // Nothing waits for a line that is not there yet.
+            let line = match lines.next().now_or_never() {
+                Some(line) => line,
+                None => {
+                    self.put(&mut batch).await?;
+                    lines.next().await
+                }
+            };
+            let Ok(Some(line)) = line else {
+                self.put(&mut batch).await?;
+                return line.map(drop);
+            };
+            self.add(&mut batch, line).await?;
+        }
+    }
+
+    /// Adds an item to a batch. One that is full is put before.
+    async fn add(&mut self, batch: &mut Batch, item: Bytes) -> Result<(), Failure> {
+        if !batch.has_room(&item) {
+            self.put(batch).await?;
+        }
+        batch.bytes += item.len();
+        batch.items.push(item);
+        Ok(())
+    }
+
+    /// Puts a batch in one step.
+    async fn put(&mut self, batch: &mut Batch) -> Result<(), Failure> {
+        let items = std::mem::take(batch).items;
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.unknown = items.len();
+        let put = self.queue.put_all_with(&items, self.options).await;
+        match &put {
+            Ok(()) => (self.done, self.unknown) = (self.done + items.len(), 0),
+            Err(PutError::Core(error)) if error.may_have_applied() => {}
+            Err(_) => self.unknown = 0,
+        }
+        Ok(put?)
+    }
+
+    /// Items that were put, by their numbers.
+    fn so_far(&self) -> String {
+        let Self { done, unknown, noun, .. } = *self;
+        let range = |from: usize, to: usize| match to {
+            _ if from == to => format!("{noun} {to}"),
+            _ => format!("{noun}s {from} to {to}"),
+        };
+        match (done, unknown) {
+            (0, 0) => format!("no {noun} was put"),
+            (0, _) => format!("perhaps {} put, and none after", range(1, unknown)),
+            (_, 0) => format!("put: {}, and none after", range(1, done)),
+            _ => format!(
+                "put: {}, perhaps {}, and none after",
+                range(1, done),
+                range(done + 1, done + unknown)
+            ),
+        }
+    }
+}
+
+/// Items to put in one step.
+#[derive(Debug, Default)]
+struct Batch {
+    items: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn has_room(&self, item: &Bytes) -> bool {
+        self.items.is_empty() || (self.items.len() < BATCH.0 && self.bytes + item.len() <= BATCH.1)
+    }
 }

@@ -12,7 +12,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     app.with_signals(async |client, signals| {
         let queue = |path: &str| queue(client, path);
         match &arguments.action {
-            Action::Put(put) => signals.or(put::run(app, &queue(&put.path)?, put)).await?,
+            Action::Put(put) => put::run(app, &queue(&put.path)?, put, signals).await,
             Action::Take(take) => {
                 let policy = take.loss.policy(client)?;
                 take::run(app, &queue(&take.path)?, take, policy, signals).await
