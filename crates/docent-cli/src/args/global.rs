@@ -10,8 +10,9 @@ pub(crate) struct Global {
     /// Servers and chroot, as `zk1:2181,zk2:2181/shop` [env: DOCENT_CONNECT]
     ///
     /// Other variables set what the options below do: DOCENT_SESSION_TIMEOUT, DOCENT_OPERATION_TIMEOUT,
-    /// DOCENT_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those that the library's guide lists. Options come
-    /// before variables. Where a context is used, variables are left aside.
+    /// DOCENT_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those that the library's guide lists. An option comes
+    /// before a variable, and a variable before the context that the file says is current. With --context
+    /// variables are left aside: what is named goes where it says.
     #[arg(long, global = true, value_name = "SERVERS")]
     pub(crate) connect: Option<String>,
 

@@ -24,12 +24,14 @@ impl Global {
     fn client_options_with(&self, vars: &[(OsString, OsString)]) -> Result<Options, Failure> {
         let var = |name: &str| vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let contexts = || Contexts::read(self.contexts_file.as_deref(), var);
-        let connect = self.connect.clone().map(OsString::from).or_else(|| var(CONNECT));
-        let connect = connect.filter(|connect| !connect.is_empty());
-        let mut options = match (&self.context, connect) {
+        let given = self.connect.as_ref().filter(|connect| !connect.is_empty()).cloned();
+        let is_in_vars = var(CONNECT).is_some_and(|connect| !connect.is_empty());
+        let mut options = match (&self.context, given) {
+            // Servers and credentials that were named together: no variable sends them somewhere else.
             (Some(name), _) => contexts()?.named(name)?,
-            (None, Some(connect)) => from_vars(connect, vars)?,
-            (None, None) => contexts()?.current()?.ok_or_else(no_servers)?,
+            (None, Some(connect)) => over(Options::new(connect), vars, |name| name != CONNECT)?,
+            (None, None) if is_in_vars => over(Options::new(""), vars, |_| true)?,
+            (None, None) => over(contexts()?.current()?.ok_or_else(no_servers)?, vars, |_| true)?,
         };
         self.overlay(&mut options);
         Ok(options)
@@ -54,12 +56,15 @@ impl Global {
     }
 }
 
-fn from_vars(connect: OsString, vars: &[(OsString, OsString)]) -> Result<Options, Failure> {
-    let is_setting =
-        |name: &OsString| name != CONNECT && name != CONTEXTS && !OWN_VARIABLES.iter().any(|own| name == own);
-    let settings = vars.iter().filter(|(name, _)| is_setting(name)).cloned();
-    let connect = (OsString::from(CONNECT), connect);
-    Options::from_vars(settings.chain([connect])).map_err(|error| Failure::usage(error.to_string()))
+/// The settings with those in their place that variables have, of those whose name is `wanted`.
+fn over(
+    options: Options,
+    vars: &[(OsString, OsString)],
+    wanted: impl Fn(&OsString) -> bool,
+) -> Result<Options, Failure> {
+    let is_setting = |name: &OsString| name != CONTEXTS && !OWN_VARIABLES.iter().any(|own| name == own);
+    let settings = vars.iter().filter(|(name, _)| is_setting(name) && wanted(name)).cloned();
+    options.with_vars(settings).map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn no_servers() -> Failure {
@@ -104,6 +109,26 @@ mod tests {
         let vars = vars(&[("DOCENT_CONNECT", "var:1"), ("DOCENT_SESSION_TIMEOUT", "30s")]);
         let options = global.client_options_with(&vars).unwrap();
         assert_eq!((&*options.connect, options.session_timeout), ("zk1:1/shop", None));
+    }
+
+    #[test]
+    fn a_variable_comes_before_the_current_context() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("contexts.toml");
+        let context =
+            "connect = \"zk1:1/shop\"\nsession_timeout = \"9s\"\nallow_plaintext_auth = true\nlabel = \"a\"";
+        std::fs::write(&file, format!("current = \"shop\"\n[contexts.shop]\n{context}")).unwrap();
+        let global = Global { contexts_file: Some(file), ..Global::default() };
+        let settings = [("DOCENT_SESSION_TIMEOUT", "30s"), ("DOCENT_ALLOW_PLAINTEXT_AUTH", "false")];
+        let options = global.client_options_with(&vars(&settings)).unwrap();
+        assert_eq!(options.session_timeout, Some(Duration::from_secs(30)));
+        assert_eq!((&*options.connect, options.label.as_deref()), ("zk1:1/shop", Some("a")));
+        assert!(!options.allow_plaintext_auth);
+        // Other servers: of the context nothing is left.
+        let others = global.client_options_with(&vars(&[("DOCENT_CONNECT", "var:1")])).unwrap();
+        assert_eq!((&*others.connect, others.label, others.session_timeout), ("var:1", None, None));
+        let bad = global.client_options_with(&vars(&[("DOCENT_SESSION_TIMEOUT", "soon")])).unwrap_err();
+        assert!(bad.to_string().contains("DOCENT_SESSION_TIMEOUT"), "{bad}");
     }
 
     #[test]

@@ -34,18 +34,31 @@ impl Options {
         K: Into<OsString>,
         V: Into<OsString>,
     {
-        let mut options = Self::new("");
-        for (name, value) in vars {
-            let (name, value) = (name.into(), value.into());
-            let Some(field) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-            if !value.is_empty() {
-                options.set_var(field, text(field, &value)?)?;
-            }
-        }
+        let options = Self::new("").with_vars(vars)?;
         if options.connect.is_empty() {
             return Err(invalid("CONNECT must be set to the servers, as \"zk1:2181,zk2:2181/shop\""));
         }
         Ok(options)
+    }
+
+    /// These settings, with those that the given variables set in their place: for a configuration file that
+    /// the environment overrides.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the variable, its value and the rule, when a value breaks its rule.
+    pub fn with_vars<K, V>(mut self, vars: impl IntoIterator<Item = (K, V)>) -> Result<Self, Error>
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        for (name, value) in vars {
+            let (name, value) = (name.into(), value.into());
+            let Some(field) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+            if !value.is_empty() {
+                self.set_var(field, text(field, &value)?)?;
+            }
+        }
+        Ok(self)
     }
 
     fn set_var(&mut self, field: &str, value: String) -> Result<(), Error> {
