@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::finding::{Cause, Finding};
+use super::words::Missed;
 use docent::client::{Error, ErrorKind};
 use docent::transport::ServerAddress;
 use std::io;
@@ -44,6 +45,11 @@ pub(super) fn unreachable(address: SocketAddr, error: &io::Error) -> Finding {
         _ => (format!("{address} cannot be reached: {error}"), "mend the network to the server".to_owned()),
     };
     Finding::failure(PORT, Cause::Unreachable, text, remedy)
+}
+
+/// One address of a name did not take the link, and `next` did.
+pub(super) fn passed_over((address, error): &Missed, next: SocketAddr) -> Finding {
+    Finding::ok(PORT, format!("{address} cannot be reached ({error}): clients go on to {next}"))
 }
 
 /// Compares what talks at the port with what the client is set to talk. Nothing for silence, which a session

@@ -8,7 +8,7 @@ use docent::transport::{ServerAddress, TcpTransport, Transport};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Time limit of each question to a server.
+/// Longest time limit of each question to a server.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// Facts about one server, with the findings that follow from them.
@@ -41,30 +41,35 @@ impl ServerReport {
             other => return self.findings.push(diagnosis::unknown_name(server, other.err().as_ref())),
         };
         self.findings.push(diagnosis::known_name(server, &addresses));
-        if self.ask(server, addresses[0], options.tls_ca_file.is_some()).await {
+        if self.ask(server, &addresses, options).await {
             self.open_session(server, options).await;
         }
     }
 
     /// Asks for the server's own words. False when a session would be of no use.
-    async fn ask(&mut self, server: &ServerAddress, address: SocketAddr, with_tls: bool) -> bool {
-        let mut answer = match words::exchange(server, address, b"srvr", PATIENCE).await {
-            Ok(bytes) => Answer::of(&bytes),
-            Err(error) => {
-                self.findings.push(diagnosis::unreachable(address, &error));
+    async fn ask(&mut self, server: &ServerAddress, addresses: &[SocketAddr], options: &Options) -> bool {
+        let patience = patience(options);
+        let (address, mut answer) = match words::exchange_any(server, addresses, b"srvr", patience).await {
+            Ok((address, bytes, missed)) => {
+                self.findings.extend(missed.iter().map(|missed| diagnosis::passed_over(missed, address)));
+                (address, Answer::of(&bytes))
+            }
+            Err(missed) => {
+                self.findings
+                    .extend(missed.iter().map(|(address, error)| diagnosis::unreachable(*address, error)));
                 return false;
             }
         };
         let is_strange = matches!(answer, Answer::Silence | Answer::Foreign(_));
-        let talks_tls = is_strange && words::talks_tls(server, address, PATIENCE).await;
+        let talks_tls = is_strange && words::talks_tls(server, address, patience).await;
         if answer == Answer::Silence && !talks_tls {
             // Servers of protocols with lines answer no sooner than at the end of one.
-            let bytes = words::exchange(server, address, b"srvr\r\n\r\n", PATIENCE).await;
+            let bytes = words::exchange(server, address, b"srvr\r\n\r\n", patience).await;
             answer = Answer::of(&bytes.unwrap_or_default());
         }
-        self.findings.extend(diagnosis::protocol(&answer, talks_tls, with_tls));
+        self.findings.extend(diagnosis::protocol(&answer, talks_tls, options.tls_ca_file.is_some()));
         if let Answer::Server(description) = answer {
-            let conf = words::exchange(server, address, b"conf", PATIENCE).await.unwrap_or_default();
+            let conf = words::exchange(server, address, b"conf", patience).await.unwrap_or_default();
             self.tick = answer::tick(&conf);
             self.description = Some(description);
         }
@@ -107,4 +112,24 @@ pub(super) fn alone(server: &ServerAddress, options: &Options) -> Options {
     let patience = options.operation_timeout.unwrap_or(PATIENCE);
     options.operation_timeout = Some(patience.min(2 * PATIENCE));
     options
+}
+
+/// Time limit of each question to a server.
+fn patience(options: &Options) -> Duration {
+    options.operation_timeout.unwrap_or(PATIENCE).min(PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_limit_that_was_given_holds_for_questions_too() {
+        let mut options = Options::new("zk1:2181");
+        assert_eq!(patience(&options), PATIENCE);
+        options.operation_timeout = Some(Duration::from_millis(100));
+        assert_eq!(patience(&options), Duration::from_millis(100));
+        options.operation_timeout = Some(2 * PATIENCE);
+        assert_eq!(patience(&options), PATIENCE);
+    }
 }

@@ -8,6 +8,9 @@ use tokio::time::timeout;
 /// Most bytes of an answer that are read: `srvr` and `conf` take some hundred.
 const LONGEST_ANSWER: u64 = 16 * 1024;
 
+/// An address that did not take a link, and why.
+pub(super) type Missed = (SocketAddr, io::Error);
+
 /// Sends `bytes` over plain TCP and reads what comes, until the other side closes or `patience` is over.
 ///
 /// # Errors
@@ -29,11 +32,32 @@ pub(super) async fn exchange(
     Ok(answer)
 }
 
+/// As [`exchange`], at the first of `addresses` that takes the link, as a client does. With it come those
+/// before it.
+///
+/// # Errors
+/// All of them, where none does.
+pub(super) async fn exchange_any(
+    server: &ServerAddress,
+    addresses: &[SocketAddr],
+    bytes: &[u8],
+    patience: Duration,
+) -> Result<(SocketAddr, Vec<u8>, Vec<Missed>), Vec<Missed>> {
+    let mut missed = Vec::new();
+    for address in addresses {
+        match exchange(server, *address, bytes, patience).await {
+            Ok(answer) => return Ok((*address, answer, missed)),
+            Err(error) => missed.push((*address, error)),
+        }
+    }
+    Err(missed)
+}
+
 /// True when something at `address` answers a TLS hello as a TLS server does.
 pub(super) async fn talks_tls(server: &ServerAddress, address: SocketAddr, patience: Duration) -> bool {
-    let Ok(mut stream) = TcpTransport.dial(server, address).await else { return false };
     let mut start = [0; 2];
     let talk = async {
+        let mut stream = TcpTransport.dial(server, address).await?;
         stream.write_all(&CLIENT_HELLO).await?;
         stream.read_exact(&mut start).await
     };
@@ -59,7 +83,29 @@ const CLIENT_HELLO: [u8; 78] = [
 
 #[cfg(test)]
 mod tests {
-    use super::CLIENT_HELLO;
+    use super::*;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn the_first_address_that_takes_the_link_is_asked() {
+        let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let up = bind().await;
+        let address = up.local_addr().unwrap();
+        // Its listener is gone at once.
+        let down = bind().await.local_addr().unwrap();
+        let serve = async {
+            let (mut stream, _) = up.accept().await.unwrap();
+            stream.write_all(b"imok").await.unwrap();
+        };
+        let server = ServerAddress::all_of("zk1:2181").unwrap().remove(0);
+        let patience = Duration::from_secs(30);
+        let both = [down, address];
+        let (asked, ()) = tokio::join!(exchange_any(&server, &both, b"", patience), serve);
+        let (at, answer, missed) = asked.unwrap();
+        assert_eq!((at, &*answer, missed.len(), missed[0].0), (address, &b"imok"[..], 1, down));
+        let missed = exchange_any(&server, &[down], b"", patience).await.unwrap_err();
+        assert_eq!(missed[0].1.kind(), io::ErrorKind::ConnectionRefused);
+    }
 
     #[test]
     fn the_lengths_in_the_hello_are_those_of_its_parts() {
