@@ -186,4 +186,41 @@ both_backends! {
         assert_eq!(watch.line().await, r#"{"n": 2} /config/limits 2 2"#);
         assert_eq!(watch.stop(Signal::INT).await, 130);
     }
+
+    async fn a_watch_as_json_tells_that_the_value_is_gone(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        config(&connect, &["set", KEY, "1"]).await.ok();
+        let mut watch = Running::start(&connect, ["config", "watch", KEY, "-o", "json"]);
+        watch.line().await;
+        let client = docent::Client::connect(&connect).await.unwrap();
+        client.delete(KEY, None).await.unwrap();
+        assert_eq!(watch.line().await, r#"{"path":"/config/limits","deleted":true}"#);
+        config(&connect, &["set", KEY, "2"]).await.ok();
+        assert!(watch.line().await.contains(r#""value":"2""#));
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+        client.close().await;
+    }
+
+    async fn a_value_that_makes_no_variables_ends_no_watch(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        config(&connect, &["set", KEY, "no object"]).await.ok();
+        let mut watch = Running::start(&connect, ["config", "watch", "--env", KEY]);
+        config(&connect, &["set", KEY, r#"{"n": 2}"#]).await.ok();
+        assert_eq!(watch.line().await, "N='2'");
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+    }
+
+    async fn an_input_without_an_end_is_refused(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let from_file = config(&connect, &["set", KEY, "--file", "/dev/zero"]).await;
+        assert_eq!(from_file.code, 65, "{from_file:?}");
+        for arguments in [["config", "set", KEY].as_slice(), &["queue", "put", "/q", "--whole"], &["queue", "put", "/q"]] {
+            let zero = std::fs::File::open("/dev/zero").unwrap();
+            let ended = end(docent(&connect, arguments).stdin(zero).spawn().unwrap()).await;
+            assert_eq!(ended.code, 65, "{ended:?}");
+        }
+    }
 }

@@ -35,8 +35,8 @@ pub(super) struct Get {
     pub(super) key: String,
     /// Print a JSON object as NAME='value' lines for a shell
     ///
-    /// PATH, HOME, IFS, ENV, BASH_ENV, SHELL, LD_* and DOCENT_* are left out, and a value with control
-    /// characters is refused with 65.
+    /// Variables that decide which programs run, as PATH, LD_* and DOCENT_*, are left out, and a value with
+    /// control characters is refused with 65.
     #[arg(long)]
     pub(super) env: bool,
 }
@@ -76,7 +76,7 @@ pub(super) struct Watch {
     pub(super) key: String,
     /// Set the members of a JSON object as variables for the command, or print them as NAME='value' lines
     ///
-    /// PATH, HOME, IFS, ENV, BASH_ENV, SHELL, LD_* and DOCENT_* are left out.
+    /// Variables that decide which programs run, as PATH, LD_* and DOCENT_*, are left out.
     #[arg(long)]
     pub(super) env: bool,
     /// Leave out the value that is there at the start

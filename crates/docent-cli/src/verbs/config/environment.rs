@@ -2,11 +2,39 @@ use crate::exit::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
 
-/// Variables that decide which programs run, and how: data must not set them.
-const RESERVED: [&str; 6] = ["PATH", "HOME", "IFS", "ENV", "BASH_ENV", "SHELL"];
+/// Variables that decide which programs run, and how: data must not set them. They are those of shells, the
+/// dynamic linker and common interpreters.
+const RESERVED: [&str; 26] = [
+    "BASHOPTS",
+    "BASH_ENV",
+    "CDPATH",
+    "EDITOR",
+    "ENV",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "HOME",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "NODE_OPTIONS",
+    "PAGER",
+    "PATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "SHELL",
+    "SHELLOPTS",
+    "VISUAL",
+];
 
 /// Beginnings of such variables.
-const RESERVED_PREFIXES: [&str; 2] = ["LD_", "DOCENT_"];
+const RESERVED_PREFIXES: [&str; 4] = ["DOCENT_", "DYLD_", "GIT_", "LD_"];
 
 /// The [`variables`] of `value` that data may set. The others are told on standard error.
 ///
@@ -29,13 +57,17 @@ fn is_reserved(name: &str) -> bool {
 /// theirs by `_`, lists as JSON, and `null` as nothing.
 ///
 /// # Errors
-/// `BadData` when it is no JSON object, or two members have the same name as variables.
+/// `BadData` when it is no JSON object, two members have the same name as variables, or one has a zero
+/// character, which no variable can have.
 fn variables(value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
     let members: Map<String, Value> = serde_json::from_slice(value)
         .map_err(|error| Failure::bad_data(format!("the value is no JSON object: {error}")))?;
     let mut variables = Vec::new();
     collect("", &members, &mut variables);
     variables.sort();
+    if let Some((name, _)) = variables.iter().find(|(_, value)| value.contains('\0')) {
+        return Err(Failure::bad_data(format!("the member for {name} has a zero character")));
+    }
     match variables.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         Some(pair) => Err(Failure::bad_data(format!("two members of the value are named {}", pair[0].0))),
         None => Ok(variables),
@@ -59,7 +91,7 @@ fn collect(prefix: &str, members: &Map<String, Value>, into: &mut Vec<(String, S
         let name = format!("{prefix}{}", name(key, prefix.is_empty()));
         match value {
             Value::Object(inner) => collect(&format!("{name}_"), inner, into),
-            Value::String(text) => into.push((name, text.replace('\0', ""))),
+            Value::String(text) => into.push((name, text.clone())),
             Value::Null => into.push((name, String::new())),
             other => into.push((name, other.to_string())),
         }
@@ -95,6 +127,16 @@ mod tests {
     }
 
     #[test]
+    fn what_decides_on_programs_is_reserved() {
+        assert!(
+            ["PATH", "LD_PRELOAD", "PYTHONPATH", "PS4", "GIT_SSH_COMMAND"]
+                .iter()
+                .all(|name| is_reserved(name))
+        );
+        assert!(!["DB_HOST", "PATHS", "USER", "_"].iter().any(|name| is_reserved(name)));
+    }
+
+    #[test]
     fn a_value_cannot_leave_its_quotes() {
         assert_eq!(text(r#"{"a": "'; rm -rf / #"}"#), "A=''\\''; rm -rf / #'\n");
         let more = variables(br#"{"db": {"a": "x\nPATH=/tmp"}}"#).unwrap();
@@ -104,7 +146,7 @@ mod tests {
 
     #[test]
     fn other_values_are_refused() {
-        for value in ["", "7", "[]", "{\"a\": 1, \"A\": 2}", "{"] {
+        for value in ["", "7", "[]", "{\"a\": 1, \"A\": 2}", "{", r#"{"a": "x\u0000y"}"#] {
             let refused = variables(value.as_bytes()).unwrap_err();
             assert_eq!(refused.kind(), FailureKind::BadData, "{value}");
         }

@@ -3,9 +3,10 @@ use super::environment;
 use super::get::print;
 use crate::app::App;
 use crate::child::{self, ChildCommand, Signals};
-use crate::exit::{Ending, Failure, Outcome};
+use crate::exit::{Ending, Failure, FailureKind, Outcome};
 use bytes::Bytes;
 use docent::config::{Change, Config, Snapshot};
+use serde::Serialize;
 
 /// Follows the value until a signal comes. A command that runs is waited for: values that were replaced
 /// meanwhile are left out, and the last one never is.
@@ -23,11 +24,28 @@ pub(super) async fn run(
         match signals.or(subscription.changed()).await? {
             None => return Ok(Ending::Done),
             Some(Ok(Change::Value(value))) => tell(app, config.path(), &value, arguments, signals).await?,
-            Some(Ok(Change::Deleted)) => app.output.remark(format!("{} was deleted", config.path())),
+            Some(Ok(Change::Deleted)) => tell_deleted(app, config.path(), arguments)?,
             Some(Ok(_)) => {}
             Some(Err(error)) => app.output.remark(format!("cannot be read at present: {error}")),
         }
     }
+}
+
+/// A node that is no more, as JSON shows it among its values.
+#[derive(Debug, Serialize)]
+struct Deleted<'a> {
+    path: &'a str,
+    deleted: bool,
+}
+
+/// Tells that there is no value any more, which runs no command.
+fn tell_deleted(app: &App, path: &str, arguments: &Watch) -> Result<(), Failure> {
+    if app.output.is_json() && !arguments.env && arguments.command.is_empty() {
+        app.output.json(&Deleted { path, deleted: true })?;
+    } else {
+        app.output.remark(format!("{path} was deleted"));
+    }
+    Ok(())
 }
 
 /// Prints a value, or runs the command for it.
@@ -39,8 +57,7 @@ async fn tell(
     signals: &mut Signals,
 ) -> Result<(), Failure> {
     let Some(mut command) = ChildCommand::new(&arguments.command) else {
-        print(app, path, value, arguments.env)?;
-        return end_line(app, value, arguments.env);
+        return show(app, path, value, arguments.env);
     };
     let version = value.revision().map_or_else(String::new, |revision| revision.version.to_string());
     if arguments.env {
@@ -50,11 +67,7 @@ async fn tell(
                     .into_iter()
                     .fold(command, |command, (name, value)| command.variable(name, value));
             }
-            // One bad value ends no reload hook: it keeps what it has.
-            Err(refusal) => {
-                app.output.remark(format!("left out: {refusal}"));
-                return Ok(());
-            }
+            Err(refusal) => return leave_out(app, refusal),
         }
     }
     let command = command.under(path, None).variable("DOCENT_VERSION", version);
@@ -64,6 +77,23 @@ async fn tell(
     if !status.success() {
         app.output.remark(format!("{name:?} ended with {status}"));
     }
+    Ok(())
+}
+
+/// Prints a value.
+fn show(app: &App, path: &str, value: &Snapshot<Bytes>, env: bool) -> Result<(), Failure> {
+    match print(app, path, value, env) {
+        Ok(()) => end_line(app, value, env),
+        Err(refusal) => leave_out(app, refusal),
+    }
+}
+
+/// Leaves out a value that makes no variables: one bad value ends no reload hook, which keeps what it has.
+fn leave_out(app: &App, refusal: Failure) -> Result<(), Failure> {
+    if refusal.kind() != FailureKind::BadData {
+        return Err(refusal);
+    }
+    app.output.remark(format!("left out: {refusal}"));
     Ok(())
 }
 
