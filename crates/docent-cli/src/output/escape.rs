@@ -37,7 +37,7 @@ pub(crate) fn is_one_word(text: &str) -> bool {
 }
 
 fn is_unsafe(char: char) -> bool {
-    let turns = matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     char.is_control() || turns || matches!(char, '\u{2028}' | '\u{2029}')
 }
 
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn sequences_that_steer_a_terminal_are_shown_and_not_sent() {
         assert_eq!(escaped("a\u{1b}[2Jb\r\n\u{9b}c"), "a\\u{1b}[2Jb\\r\\n\\u{9b}c");
-        assert_eq!(escaped("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(escaped("a\u{202e}b\u{61c}"), "a\\u{202e}b\\u{61c}");
     }
 
     #[test]

@@ -2,6 +2,7 @@ use super::escape::json_escaped;
 use super::{Table, escaped};
 use crate::args::{Color, Format, Global};
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -105,7 +106,28 @@ impl Output {
         match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            Color::Auto => stream.is_terminal() && takes_colors(|name| std::env::var_os(name)),
         }
+    }
+}
+
+/// True unless the variables say that the terminal shall have no colours, or cannot show them.
+fn takes_colors(var: impl Fn(&str) -> Option<OsString>) -> bool {
+    let refuses = var("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !refuses && var("TERM").is_none_or(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::takes_colors;
+
+    #[test]
+    fn variables_switch_colours_off() {
+        let takes = |set: &[(&str, &str)]| {
+            takes_colors(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+        };
+        assert!(takes(&[]) && takes(&[("TERM", "xterm")]));
+        assert!(takes(&[("NO_COLOR", "")]), "it counts where it is not empty, as no-color.org says");
+        assert!(!takes(&[("NO_COLOR", "0")]) && !takes(&[("TERM", "dumb")]));
     }
 }

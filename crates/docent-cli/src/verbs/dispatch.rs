@@ -2,12 +2,16 @@ use super::{
     completions, config, contenders, dev, discover, doctor, elect, inspect, lock, man, queue, register,
 };
 use crate::app::App;
+use crate::args::Format;
 use crate::cli::{Cli, Verb};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
 /// Runs the verb that was given.
 pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
+    if cli.global.output == Format::Hostport && !matches!(cli.verb, Verb::Discover(_)) {
+        return Err(Failure::usage("--output hostport is of `discover` alone"));
+    }
     let app = App { global: cli.global, output };
     match cli.verb {
         Verb::Lock(arguments) => lock::run(&app, &arguments).await,

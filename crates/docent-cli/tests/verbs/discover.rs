@@ -73,3 +73,9 @@ both_backends! {
         client.close().await;
     }
 }
+
+#[tokio::test]
+async fn hosts_and_ports_are_an_output_of_discover_alone() {
+    let ended = run("127.0.0.1:1", ["ls", "-o", "hostport"]).await;
+    assert_eq!((ended.code, &*ended.stderr), (2, "docent: --output hostport is of `discover` alone\n"));
+}
