@@ -1,6 +1,6 @@
 use super::group::Group;
-use super::lost_pipe::{self, LostPipe};
-use super::trampoline;
+use super::lost_pipe;
+use super::trampoline::{self, Ties};
 use crate::exit::Failure;
 use bytes::Bytes;
 use docent::Fence;
@@ -74,9 +74,9 @@ impl ChildCommand {
     ///
     /// # Errors
     /// `NotRunnable` when no process can be made. A program that cannot be run ends with 126 or 127.
-    pub(super) fn spawn(&self, lost: Option<&LostPipe>) -> Result<Group, Failure> {
+    pub(super) fn spawn(&self, ties: Ties) -> Result<Group, Failure> {
         let mut command = Command::new(trampoline::program());
-        command.arg0("docent").args(trampoline::arguments(lost)).args(&self.words).process_group(0);
+        command.arg0("docent").args(ties.arguments()).args(&self.words).process_group(0);
         // What an outer docent has set is about another path.
         for name in OWN_VARIABLES {
             command.env_remove(name);

@@ -1,4 +1,4 @@
-use super::on_lost::{KILL_TIME, KillPolicy, OnLost};
+use super::on_lost::{KEEPER_TIME, KILL_TIME, KillPolicy, OnLost};
 use docent::time::Timestamp;
 use std::time::Duration;
 
@@ -37,6 +37,11 @@ impl Countdown {
             None if left.is_zero() => self.lost(now),
             None => self.held(now, left),
         }
+    }
+
+    /// Time at which somebody else is to kill the command, if nobody has taken the next step by then.
+    pub(super) fn kill_by(&self) -> Timestamp {
+        self.kill_at.unwrap_or(self.lease_end - KILL_TIME) + KEEPER_TIME
     }
 
     fn held(&mut self, now: Timestamp, left: Duration) -> Step {
@@ -109,6 +114,23 @@ mod tests {
         let mut countdown = countdown(OnLost::Term);
         assert_eq!(countdown.step(at(108), SECOND * 5), Step::Term);
         assert_eq!(countdown.step(at(113), SECOND * 13), Step::Kill);
+    }
+
+    #[test]
+    fn somebody_else_kills_it_later_but_before_the_lease_ends() {
+        let mut countdown = countdown(OnLost::Term);
+        assert_eq!(countdown.kill_by(), at(113) - KEEPER_TIME);
+        countdown.step(at(101), SECOND * 13);
+        assert_eq!(countdown.kill_by(), at(114) - KEEPER_TIME);
+        countdown.step(at(109), SECOND * 5);
+        assert_eq!(countdown.kill_by(), at(114) - KEEPER_TIME);
+    }
+
+    #[test]
+    fn somebody_else_leaves_time_to_stop_after_a_loss_too() {
+        let mut countdown = countdown(OnLost::Term);
+        countdown.step(at(101), Duration::ZERO);
+        assert_eq!(countdown.kill_by(), at(106) + KEEPER_TIME);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 use super::countdown::{Countdown, Step};
 use super::group::Group;
+use super::keeper::KeeperLine;
 use super::on_lost::KillPolicy;
-use docent::time::{BootClock, Clock};
+use docent::time::{BootClock, Clock, Timestamp};
 use rustix::process::Signal;
 use std::io;
 use std::sync::Arc;
@@ -12,6 +13,12 @@ use tokio::sync::watch;
 
 /// Longest time that a timer is trusted: it stands still while the machine is suspended.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Part of the lease that is left after which the keeper is told how much it is then.
+const LOOKS: u32 = 8;
+
+/// Shortest time between two looks, but for those that a step needs.
+const SHORTEST: Duration = Duration::from_millis(50);
 
 /// Ends a command before its lease is over, from a thread of its own: nothing that the program does can make
 /// it late, and after a pause of the process it comes before anything else.
@@ -26,17 +33,23 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// Begins to look at the lease that is left for `group`.
+    /// Begins to look at the lease that is left for `group`. Its keeper is told whenever that is renewed.
     pub(super) fn start(
         policy: KillPolicy,
         group: Arc<Group>,
+        keeper: Option<KeeperLine>,
         left: impl Fn() -> Duration + Send + 'static,
     ) -> io::Result<Self> {
         let (tell, told) = watch::channel(false);
         let (bell, rung) = channel();
-        let look = move || keep(policy, &group, left, &rung, &tell);
+        let look = move || keep(policy, &group, keeper.as_ref(), left, &rung, &tell);
         let thread = thread::Builder::new().name("docent-deadline".into()).spawn(look)?;
         Ok(Self { told, bell: Some(bell), thread: Some(thread) })
+    }
+
+    /// Time at which a command that is not started yet is to be killed, if nobody looks at it until then.
+    pub(super) fn kill_by(policy: KillPolicy, left: Duration) -> Timestamp {
+        Countdown::new(policy, BootClock.now(), left).kill_by()
     }
 
     /// Lets it look at once, because the guard is lost.
@@ -79,14 +92,19 @@ impl Drop for Deadline {
 fn keep(
     policy: KillPolicy,
     group: &Group,
+    keeper: Option<&KeeperLine>,
     left: impl Fn() -> Duration,
     bell: &Receiver<()>,
     tell: &watch::Sender<bool>,
 ) {
     let mut countdown = Countdown::new(policy, BootClock.now(), left());
     loop {
-        let wait = match countdown.step(BootClock.now(), left()) {
-            Step::Wait(wait) => wait.min(LOOK),
+        let left = left();
+        let step = countdown.step(BootClock.now(), left);
+        keeper.into_iter().for_each(|keeper| keeper.kill_by(countdown.kill_by()));
+        let wait = match step {
+            // The keeper knows of each renewal soon: it is not to kill after a pause that the lease outlives.
+            Step::Wait(wait) => wait.min(LOOK).min((left / LOOKS).max(SHORTEST)),
             step => {
                 group.signal(if step == Step::Kill { Signal::KILL } else { Signal::TERM });
                 tell.send_replace(true);

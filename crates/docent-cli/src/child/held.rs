@@ -1,7 +1,7 @@
 use super::deadline::Deadline;
 use super::job_control;
 use super::lost_pipe::LostPipe;
-use super::running::Running;
+use super::running::{Collected, Running};
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
 use docent::guard::Guard;
@@ -59,7 +59,8 @@ pub(crate) async fn run_held<G: AsHold + 'static>(
     let guard = Arc::new(guard);
     signals.hear_suspend()?;
     let pipe = LostPipe::new().ok();
-    let running = Running::start(command, pipe.as_ref())?;
+    let kill_by = policy.ends_command().then(|| Deadline::kill_by(policy, guard.lease_left()));
+    let running = Running::start(command, pipe.as_ref(), kill_by)?;
     let deadline = deadline(&guard, policy, &running)?;
     let mut supervision = Supervision {
         guard: &*guard,
@@ -73,8 +74,11 @@ pub(crate) async fn run_held<G: AsHold + 'static>(
     supervision.until_ended(signals).await;
     // Still under the guard, which the deadline looks at.
     supervision.running.end_rest(policy.kill_after).await;
-    let Supervision { running, lost, revoked, passed_on, .. } = supervision.end().await;
-    let status = running.collect()?;
+    let Supervision { running, mut lost, revoked, passed_on, .. } = supervision.end().await;
+    let Collected { status, is_overdue } = running.collect()?;
+    if is_overdue {
+        lost.get_or_insert_with(|| "docent stood still for too long".to_owned());
+    }
     let guard = Arc::into_inner(guard).expect("the thread that shared it has ended");
     Ok(Finished { guard, status, lost, revoked, passed_on })
 }
@@ -154,7 +158,7 @@ fn deadline<G: AsHold + 'static>(
     let (held, group) = (Arc::clone(guard), Arc::clone(running.group()));
     let weak = Arc::downgrade(guard);
     group.bind(move || weak.upgrade().is_some_and(|guard| guard.is_held()));
-    let deadline = Deadline::start(policy, group, move || held.lease_left());
+    let deadline = Deadline::start(policy, group, running.keeper_line(), move || held.lease_left());
     deadline.map(Some).map_err(|error| Failure::other(format!("cannot start a thread: {error}")))
 }
 

@@ -2,8 +2,10 @@
 //! dead before the lease that they run under can end.
 //!
 //! [`run`] runs a command, and [`run_held`] one under a guard. Both start it through the `trampoline`, which
-//! ties its life to ours; a `Keeper` does that for the processes that it starts.
+//! ties its life to ours; a `Keeper` does that for the processes that it starts, and kills all of them when
+//! we stand still until the lease is about to end.
 
+mod alarm;
 mod command;
 mod countdown;
 mod deadline;
@@ -12,6 +14,8 @@ mod held;
 mod ignored;
 mod job_control;
 mod keeper;
+mod keeper_process;
+mod keeper_word;
 mod lost_pipe;
 mod members;
 mod on_lost;
@@ -22,7 +26,7 @@ mod trampoline;
 
 pub(crate) use command::{ChildCommand, OWN_VARIABLES};
 pub(crate) use held::{Finished, revoked, run_held};
-pub(crate) use keeper::keep_if_asked;
+pub(crate) use keeper_process::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
 pub(crate) use run::{run, run_after};
 pub(crate) use signals::{Signals, is_end};

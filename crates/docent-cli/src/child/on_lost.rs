@@ -9,6 +9,9 @@ use std::time::Duration;
 /// Time before the end of the lease at which a command is killed at the latest, so that it is dead by then.
 pub(super) const KILL_TIME: Duration = Duration::from_millis(200);
 
+/// Time from the one at which we are to kill a command to the one at which its keeper does.
+pub(super) const KEEPER_TIME: Duration = Duration::from_millis(100);
+
 /// Time from SIGTERM to SIGKILL where no other is asked for: the default of `--kill-after`, where the lease
 /// has room for it.
 pub(super) const KILL_AFTER: Duration = Duration::from_secs(5);

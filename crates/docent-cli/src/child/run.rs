@@ -33,7 +33,7 @@ pub(crate) async fn run_after(
     mut before: impl AsyncFnMut(Signal),
 ) -> Result<ExitStatus, Failure> {
     signals.hear_suspend()?;
-    let mut running = Running::start(command, None)?;
+    let mut running = Running::start(command, None, None)?;
     let group = Arc::clone(running.group());
     let mut is_ending = false;
     loop {
@@ -54,5 +54,5 @@ pub(crate) async fn run_after(
     if is_ending {
         running.end_rest(KILL_AFTER).await;
     }
-    running.collect()
+    Ok(running.collect()?.status)
 }

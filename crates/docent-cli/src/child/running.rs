@@ -1,10 +1,12 @@
 use super::ChildCommand;
 use super::group::{Group, State};
 use super::job_control;
-use super::keeper::Keeper;
+use super::keeper::{Keeper, KeeperLine};
 use super::lost_pipe::LostPipe;
 use super::members::has_members_besides_leader;
+use super::trampoline::Ties;
 use crate::exit::Failure;
+use docent::time::Timestamp;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,26 +26,49 @@ pub(super) struct Running {
     /// Comes when a child of this process ended or was stopped.
     changes: Signal,
     /// `None` where no more processes can be started: the command's own death signal has to do then.
-    _keeper: Option<Keeper>,
+    keeper: Option<Keeper>,
+}
+
+/// End of a command that was collected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Collected {
+    pub(super) status: ExitStatus,
+    /// True when its keeper has killed it, because we stood still for too long.
+    pub(super) is_overdue: bool,
 }
 
 impl Running {
-    /// Starts a command, which can see by `lost` that the lease is over.
+    /// Starts a command, which can see by `lost` that the lease is over. At `kill_by` its keeper kills it, if
+    /// that is not told another time before.
     ///
     /// # Errors
     /// `NotRunnable` when no process can be made.
-    pub(super) fn start(command: &ChildCommand, lost: Option<&LostPipe>) -> Result<Self, Failure> {
+    pub(super) fn start(
+        command: &ChildCommand,
+        lost: Option<&LostPipe>,
+        kill_by: Option<Timestamp>,
+    ) -> Result<Self, Failure> {
         let unheard = |error| Failure::other(format!("cannot listen for the end of a command: {error}"));
         // Before it is started, so that its end is not missed.
         let changes = signal(SignalKind::child()).map_err(unheard)?;
-        let group = Arc::new(command.spawn(lost)?);
-        let keeper = Keeper::start(&group).ok();
-        Ok(Self { group, changes, _keeper: keeper })
+        // Before it as well: we may stand still from any moment on.
+        let keeper = Keeper::start(kill_by).ok();
+        let ties =
+            Ties { lost: lost.map(LostPipe::number), keeper: keeper.as_ref().map(Keeper::number), kill_by };
+        let group = Arc::new(command.spawn(ties)?);
+        // It has told that itself, where it could.
+        keeper.iter().for_each(|keeper| keeper.keep(group.id()));
+        Ok(Self { group, changes, keeper })
     }
 
     /// Group of the command.
     pub(super) fn group(&self) -> &Arc<Group> {
         &self.group
+    }
+
+    /// Line to the keeper of the group.
+    pub(super) fn keeper_line(&self) -> Option<KeeperLine> {
+        self.keeper.as_ref()?.line().ok()
     }
 
     /// Waits until the command has ended. Its end is not collected, so that the number of its group is still
@@ -79,8 +104,19 @@ impl Running {
     }
 
     /// Collects the end of the command.
-    pub(super) fn collect(self) -> Result<ExitStatus, Failure> {
+    pub(super) fn collect(mut self) -> Result<Collected, Failure> {
         job_control::take_terminal_back(&self.group);
-        self.group.collect().map_err(|error| Failure::other(format!("cannot wait for the command: {error}")))
+        // Before the number of the group can be another one's.
+        let is_overdue = self.keeper.take().is_some_and(Keeper::dismiss);
+        let uncollected = |error| Failure::other(format!("cannot wait for the command: {error}"));
+        Ok(Collected { status: self.group.collect().map_err(uncollected)?, is_overdue })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.group.signal(rustix::process::Signal::KILL);
+        // Before the end of the command is collected, as above.
+        self.keeper = None;
     }
 }

@@ -2,12 +2,18 @@
 //! becomes the command. What it does before is done in the process that it concerns, after the fork.
 
 use super::job_control;
-use super::lost_pipe::{self, LostPipe};
+use super::keeper_word::Word;
+use super::lost_pipe;
+use docent::time::{BootClock, Clock, Timestamp};
+use rustix::process::{Signal, getpgrp, getpid, kill_process};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
+use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::str::FromStr;
 
 /// First argument, by which `docent` knows that it is to become a command.
 const WORD: &str = "__run-command";
@@ -24,10 +30,34 @@ pub(super) fn program() -> PathBuf {
     }
 }
 
-/// Arguments before the words of the command.
-pub(super) fn arguments(lost: Option<&LostPipe>) -> [String; 3] {
-    let lost = lost.map_or_else(|| NONE.to_owned(), |lost| lost.number().to_string());
-    [WORD.to_owned(), std::process::id().to_string(), lost]
+/// Ties of a command to the process that starts it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ties {
+    /// Number of the pipe, in that process, by which the command sees that the lease is over.
+    pub(super) lost: Option<RawFd>,
+    /// Number of the line, in that process, to the keeper of the command's group.
+    pub(super) keeper: Option<RawFd>,
+    /// Time from which on the command is not started any more. The keeper kills it then.
+    pub(super) kill_by: Option<Timestamp>,
+}
+
+impl Ties {
+    /// Arguments before the words of the command.
+    pub(super) fn arguments(self) -> [String; 5] {
+        let kill_by = self.kill_by.map(Timestamp::as_nanos);
+        let parent = std::process::id().to_string();
+        [WORD.to_owned(), parent, text(self.lost), text(self.keeper), text(kill_by)]
+    }
+
+    fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Self {
+        let mut next = || arguments.next().unwrap_or_default();
+        let (lost, keeper) = (number(next()), number(next()));
+        Self { lost, keeper, kill_by: number(next()).map(Timestamp::from_nanos) }
+    }
+}
+
+fn text(number: Option<impl ToString>) -> String {
+    number.map_or_else(|| NONE.to_owned(), |number| number.to_string())
 }
 
 /// Becomes the command if the arguments say so. Returns the exit code when that fails; `None` when the
@@ -38,37 +68,51 @@ pub(crate) fn become_command_if_asked() -> Option<ExitCode> {
         return None;
     }
     let parent = arguments.next().and_then(number)?;
-    let lost = arguments.next().and_then(number);
+    let ties = Ties::from_arguments(&mut arguments);
     let words: Vec<OsString> = arguments.collect();
-    Some(become_command(parent, lost, &words))
+    Some(become_command(parent, ties, &words))
 }
 
-fn number(argument: OsString) -> Option<i32> {
+fn number<N: FromStr>(argument: OsString) -> Option<N> {
     argument.into_string().ok()?.parse().ok()
 }
 
-fn become_command(parent: i32, lost: Option<i32>, words: &[OsString]) -> ExitCode {
+fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = words.split_first() else { return ExitCode::from(126) };
     if let Err(error) = die_with(parent) {
         eprintln!("docent: cannot run {program:?}: {error}");
         return ExitCode::from(126);
     }
+    if let Some(line) = ties.keeper {
+        tell_keeper(parent, line);
+    }
     job_control::take_terminal();
     let mut command = Command::new(program);
     command.args(arguments);
     // Without it the command is told by signals alone.
-    if let Some(end) = lost.and_then(|number| lost_pipe::keep_open(parent, number).ok()) {
+    if let Some(end) = ties.lost.and_then(|number| lost_pipe::keep_open(parent, number).ok()) {
         command.env(lost_pipe::VARIABLE, end.to_string());
+    }
+    // From now on it is the keeper who looks, however long we stand still.
+    if ties.kill_by.is_some_and(|at| at <= BootClock.now()) {
+        let _ = kill_process(getpid(), Signal::KILL);
     }
     let error = command.exec();
     eprintln!("docent: cannot run {program:?}: {error}");
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
+/// Tells the keeper our group. Where that cannot be, as on other systems than Linux, `docent` does it alone.
+fn tell_keeper(parent: i32, line: RawFd) {
+    if let Ok(pipe) = File::options().write(true).open(format!("/proc/{parent}/fd/{line}")) {
+        Word::Group(getpgrp()).write_to(&pipe);
+    }
+}
+
 /// Lets this process, and the command that it becomes, be killed when `parent` ends.
 #[cfg(target_os = "linux")]
 fn die_with(parent: i32) -> io::Result<()> {
-    use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+    use rustix::process::{Pid, getppid, set_parent_process_death_signal};
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // A parent that ended before that call does not count: another process is the parent now.
     match getppid() == Pid::from_raw(parent) {

@@ -1,27 +1,16 @@
 //! Commands whose lock is being lost.
 
-use crate::process::{PATIENCE, is_alive};
+use crate::process::{PATIENCE, time_of_death};
 use crate::run::{Run, servers, through};
 use docent::{Client, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_testkit::eventually;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Deletes the node of the holder of `/a`, as a person does who breaks the lock.
 async fn break_lock(client: &Client) {
     let line = Mutex::new(client, "/a").unwrap().participants().await.unwrap();
     client.delete(&format!("/a/{}", line[0].name), None).await.unwrap();
-}
-
-/// Time of day at which a process was last seen alive.
-async fn time_of_death(process: i32) -> SystemTime {
-    let looked = std::cell::Cell::new(SystemTime::now());
-    let look = async || {
-        looked.set(SystemTime::now());
-        is_alive(process)
-    };
-    eventually(PATIENCE, look, |alive| !alive).await.unwrap();
-    looked.get()
 }
 
 both_backends! {
@@ -38,10 +27,10 @@ both_backends! {
         let line = async || lock.participants().await.unwrap().len();
         eventually(PATIENCE, line, |line| *line == 2).await.unwrap();
         proxy.blackhole();
-        let died = time_of_death(command).await.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let died = time_of_death(command).await;
         let started: f64 = next.end().await.stdout[0].parse().unwrap();
-        println!("command dead at {:.3}, next holder at {started:.3}", died.as_secs_f64());
-        assert!(died.as_secs_f64() < started);
+        println!("command dead at {:.3}, next holder at {started:.3}", died);
+        assert!(died < started);
         let ended = holder.end().await;
         assert_eq!((ended.code, ended.stdout), (76, vec!["told".to_owned()]), "{}", ended.stderr);
         client.close().await;

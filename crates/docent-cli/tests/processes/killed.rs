@@ -1,6 +1,6 @@
 //! Ends of `docent` that it cannot do anything about, and pauses.
 
-use crate::process::{PATIENCE, is_alive, until_dead};
+use crate::process::{PATIENCE, is_alive, keeper_of, send, time_of_death, until_dead};
 use crate::run::{Run, servers};
 use docent_battery::{Backend, both_backends};
 use docent_testkit::eventually;
@@ -30,18 +30,69 @@ both_backends! {
         assert!(freed < Duration::from_secs(6), "{freed:?}");
     }
 
-    async fn after_a_pause_for_longer_than_the_lease_the_command_is_killed_at_once(backend: Backend) {
+    async fn a_command_is_dead_before_the_next_holder_starts_while_docent_stands_still(backend: Backend) {
+        let server = backend.start().await;
+        let script = "trap '' TERM; sleep 1000 & echo $$ $!; wait";
+        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
+        let line = holder.line().await;
+        let command: Vec<i32> = line.split(' ').map(|id| id.parse().unwrap()).collect();
+        assert!(command.iter().all(|process| is_alive(*process)));
+        let next = Run::start(&servers(&server), ["lock", "/a", "--", "date", "+%s.%N"]);
+        holder.signal(Signal::STOP);
+        let mut died = 0_f64;
+        for process in command {
+            died = died.max(time_of_death(process).await);
+        }
+        let started: f64 = next.end().await.stdout[0].parse().unwrap();
+        println!("command dead at {died:.3}, next holder at {started:.3}");
+        assert!(died < started);
+        holder.signal(Signal::CONT);
+        let ended = holder.end().await;
+        assert_eq!(ended.code, 76, "{ended:?}");
+    }
+
+    async fn a_command_that_may_go_on_without_its_lock_does_while_docent_stands_still(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let script = format!("echo $$; while test ! -e {}; do sleep 0.02; done; exit 5", file.display());
+        let words = ["lock", "/a", "--on-lost", "ignore", "--", "sh", "-c", &script];
+        let mut holder = Run::start(&servers(&server), words);
+        let command = holder.number().await;
+        holder.signal(Signal::STOP);
+        let next = Run::start(&servers(&server), ["lock", "/a", "--", "touch", file.to_str().unwrap()]);
+        assert_eq!(next.end().await.code, 0);
+        until_dead(command).await;
+        holder.signal(Signal::CONT);
+        assert_eq!(holder.end().await.code, 5);
+    }
+
+    async fn a_pause_that_the_lease_outlives_costs_nothing(backend: Backend) {
+        let server = backend.start().await;
+        let words = ["--session-timeout", "8s", "lock", "/a", "--on-lost", "kill"];
+        let script = ["--", "sh", "-c", "echo ready; sleep 2; exit 5"];
+        let mut holder = Run::start(&servers(&server), words.into_iter().chain(script));
+        assert_eq!(holder.line().await, "ready");
+        holder.signal(Signal::STOP);
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        holder.signal(Signal::CONT);
+        assert_eq!(holder.end().await.code, 5);
+    }
+
+    async fn after_a_pause_of_docent_and_its_keeper_for_longer_than_the_lease_the_command_is_killed_at_once(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();
         let told = folder.path().join("told");
         let script = format!("trap 'echo told > {}' TERM; echo $$; while :; do sleep 0.02; done", told.display());
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", &script]);
         let command = holder.number().await;
+        let keeper = keeper_of(holder.id());
+        send(keeper, Signal::STOP);
         holder.signal(Signal::STOP);
         // The next holder shows that the session, and the lease before it, is over.
         let next = Run::start(&servers(&server), ["lock", "/a", "--", "echo", "next"]);
         assert_eq!(next.end().await.stdout, ["next"]);
-        assert!(is_alive(command), "nothing can end it while docent stands still");
+        assert!(is_alive(command), "nothing can end it while both stand still");
         let resumed = Instant::now();
         holder.signal(Signal::CONT);
         until_dead(command).await;
@@ -59,8 +110,18 @@ both_backends! {
         let command = holder.number().await;
         let state = async || fs::read_to_string(format!("/proc/{command}/stat")).unwrap();
         eventually(PATIENCE, state, |stat| stat.contains(") T ")).await.unwrap();
-        crate::process::send(command, Signal::CONT);
+        send(command, Signal::CONT);
         let ended = holder.end().await;
         assert_eq!((ended.code, ended.stdout), (0, vec!["on".to_owned()]));
+    }
+}
+
+#[test]
+fn a_command_whose_time_is_over_is_not_started() {
+    let own = std::process::id().to_string();
+    for (kill_by, code, said) in [("1", None, ""), ("18446744073709551615", Some(0), "on\n")] {
+        let words = ["__run-command", &own, "-", "-", kill_by, "echo", "on"];
+        let ended = std::process::Command::new(env!("CARGO_BIN_EXE_docent")).args(words).output().unwrap();
+        assert_eq!((ended.status.code(), &*ended.stdout), (code, said.as_bytes()), "{ended:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use docent_testkit::eventually;
 use rustix::process::{Pid, Signal, kill_process};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Longest wait for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -17,6 +17,31 @@ pub(crate) fn is_alive(process: i32) -> bool {
 /// Waits until a process is gone.
 pub(crate) async fn until_dead(process: i32) {
     eventually(PATIENCE, async || is_alive(process), |alive| !alive).await.unwrap();
+}
+
+/// Time of day at which a process was last seen alive, in seconds.
+pub(crate) async fn time_of_death(process: i32) -> f64 {
+    let looked = std::cell::Cell::new(SystemTime::now());
+    let look = async || {
+        looked.set(SystemTime::now());
+        is_alive(process)
+    };
+    eventually(PATIENCE, look, |alive| !alive).await.unwrap();
+    looked.get().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+/// The process that keeps the group of the command of a `docent`.
+pub(crate) fn keeper_of(docent: i32) -> i32 {
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let mut numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let read = |process: i32, file: &str| {
+        std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default()
+    };
+    let is_child = |process: i32| {
+        let stat = read(process, "stat");
+        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some(&docent.to_string())
+    };
+    numbers.find(|one| is_child(*one) && read(*one, "cmdline").contains("__keep-group")).unwrap()
 }
 
 /// Sends a signal to one process.

@@ -9,8 +9,9 @@ use std::time::Duration;
 /// CMD is run without a shell, in a process group of its own; signals are passed on to it. It finds in its
 /// environment DOCENT_PATH, the path of the lock; DOCENT_FENCE, a number that rises from holder to holder,
 /// where the lock is exclusive; and on Linux DOCENT_LOST_FD, a descriptor from which reading ends when the
-/// lock is being lost. When docent is killed, CMD and all in its process group are, too. Processes that CMD
-/// leaves in its group when it ends get SIGTERM, and SIGKILL after --kill-after, before the lock is released.
+/// lock is being lost. When docent is killed, CMD and all in its process group are, too; so they are when
+/// docent stands still until the lock is about to be lost. Processes that CMD leaves in its group when it
+/// ends get SIGTERM, and SIGKILL after --kill-after, before the lock is released.
 ///
 /// Without CMD the path and the fence are printed once the lock is held, `-` where it has none, and a signal
 /// releases it: the exit code is 0 then. A signal that comes while it waits ends docent with 128 + its
