@@ -42,6 +42,22 @@ both_backends! {
         client.close().await;
     }
 
+    async fn a_leader_without_a_command_that_is_asked_to_leave_ends(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut leader = Run::start(&connect, ["elect", "/e"]);
+        leader.line().await;
+        let client = Client::connect(&connect).await.unwrap();
+        let line = Election::new(&client, "/e").unwrap().candidates().await.unwrap();
+        let node = format!("/e/{}", line[0].name);
+        // As all that revoke do.
+        client.set(&node, "__REVOKE__", None).await.unwrap();
+        let ended = leader.end().await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert!(ended.stderr.contains("was asked to leave"), "{}", ended.stderr);
+        client.close().await;
+    }
+
     async fn a_listener_prints_a_line_for_each_leader(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -8,7 +8,8 @@ use std::ffi::OsString;
 /// and docent stands again, at the end of the line, no sooner than a second after the term began: CMD is
 /// started again with the next term. CMD that cannot be run, or is ended by SIGTERM, SIGINT or SIGQUIT that
 /// docent passed on, is the end, with its exit code. Its environment is that of `docent lock`.
-/// Processes that it leaves in its group are ended before the term is.
+/// Processes that it leaves in its group are ended before the term is. When somebody asks the leader to
+/// leave, CMD gets SIGTERM; without CMD docent ends.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Path of the election

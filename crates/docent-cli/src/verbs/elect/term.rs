@@ -1,7 +1,7 @@
 use crate::app::App;
-use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, revoked, run_held};
 use crate::exit::{Ending, Failure};
-use crate::verbs::lock::HeldLine;
+use crate::verbs::lock::{HeldLine, asked_to_leave};
 use docent::election::Leadership;
 
 /// End of a term.
@@ -15,7 +15,8 @@ pub(super) enum Term {
     Lost(String),
 }
 
-/// Runs the command in one term; without one it leads until a signal comes.
+/// Runs the command in one term; without one it leads until a signal comes, or somebody asks it to
+/// leave.
 pub(super) async fn lead(
     app: &App,
     path: &str,
@@ -29,10 +30,17 @@ pub(super) async fn lead(
         HeldLine { path, fence: Some(fence) }.print(&app.output)?;
         return Ok(tokio::select! {
             _ = signals.next() => Term::Stopped(Ending::Done),
+            () = revoked(&leadership) => {
+                app.output.remark(asked_to_leave(path));
+                Term::Stopped(Ending::Done)
+            }
             reason = leadership.lost() => Term::Lost(format!("the leadership of {path:?} was lost: {reason}")),
         });
     };
     let finished = run_held(leadership, &command.clone().under(path, Some(fence)), policy, signals).await?;
+    if finished.revoked {
+        app.output.remark(asked_to_leave(path));
+    }
     Ok(end(path, policy, &finished))
 }
 

@@ -12,6 +12,11 @@ pub(crate) struct HeldLine<'a> {
     pub(crate) fence: Option<Fence>,
 }
 
+/// Text for a holder that somebody asked to leave.
+pub(crate) fn asked_to_leave(path: &str) -> String {
+    format!("the holder of {path:?} was asked to leave")
+}
+
 impl HeldLine<'_> {
     /// Prints it as one line, with `-` in place of a fence that there is none of.
     pub(crate) fn print(&self, output: &Output) -> io::Result<()> {

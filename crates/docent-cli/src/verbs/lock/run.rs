@@ -1,7 +1,7 @@
 use super::Arguments;
 use super::held::Held;
 use super::kind::Lock;
-use super::line::HeldLine;
+use super::line::{HeldLine, asked_to_leave};
 use super::progress;
 use crate::app::App;
 use crate::child::{ChildCommand, Finished, KillPolicy, Signals, revoked, run_held};
@@ -61,7 +61,7 @@ async fn run_command(
     let Finished { guard, status, lost, revoked, .. } = run_held(held, &command, policy, signals).await?;
     drop(guard);
     if revoked {
-        app.output.remark(asked(path));
+        app.output.remark(asked_to_leave(path));
     }
     match lost {
         Some(reason) if policy.ends_command() => {
@@ -71,17 +71,13 @@ async fn run_command(
     }
 }
 
-fn asked(path: &str) -> String {
-    format!("the holder of {path:?} was asked to leave")
-}
-
 /// Holds the lock until a signal comes, or somebody asks for it.
 async fn hold(app: &App, path: &str, held: Held, signals: &mut Signals) -> Outcome {
     HeldLine { path, fence: held.fence() }.print(&app.output)?;
     tokio::select! {
         _ = signals.next() => Ok(Ending::Done),
         () = revoked(&held) => {
-            app.output.remark(asked(path));
+            app.output.remark(asked_to_leave(path));
             Ok(Ending::Done)
         }
         reason = held.lost() => Err(Failure::lost(format!("{path:?} was lost: {reason}"))),
