@@ -73,7 +73,8 @@ pub(crate) async fn run_held<G: AsHold + 'static>(
     };
     supervision.until_ended(signals).await;
     // Still under the guard, which the deadline looks at.
-    supervision.running.end_rest(policy.kill_after).await;
+    let asked = supervision.running.end_rest(policy.kill_after, signals).await;
+    supervision.passed_on.extend(asked);
     let Supervision { running, mut lost, revoked, passed_on, .. } = supervision.end().await;
     let Collected { status, is_overdue } = running.collect()?;
     if is_overdue {

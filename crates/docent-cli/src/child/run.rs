@@ -1,14 +1,13 @@
 use super::job_control;
 use super::on_lost::KILL_AFTER;
 use super::running::Running;
-use super::signals::is_end;
 use super::{ChildCommand, Signals};
 use crate::exit::Failure;
 use rustix::process::Signal;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-/// Runs a command to its end, and passes signals on to it.
+/// Runs a command to its end, and passes signals on to it. Processes that it leaves in its group are ended.
 ///
 /// # Errors
 /// `NotRunnable` when no process can be made.
@@ -19,8 +18,8 @@ pub(crate) async fn run(command: &ChildCommand, signals: &mut Signals) -> Result
     run_after(command, signals, async |_| ()).await
 }
 
-/// As [`run`], and does `before` when a signal came, until it is done or the command has ended: then the
-/// signal is passed on.
+/// As [`run`], and does `before` when a signal came, until it is done, the command has ended, or another
+/// signal asks for the end: then the signal is passed on.
 ///
 /// # Errors
 /// As [`run`].
@@ -35,7 +34,6 @@ pub(crate) async fn run_after(
     signals.hear_suspend()?;
     let mut running = Running::start(command, None, None)?;
     let group = Arc::clone(running.group());
-    let mut is_ending = false;
     loop {
         let signal = tokio::select! {
             () = running.ended() => break,
@@ -45,14 +43,16 @@ pub(crate) async fn run_after(
             job_control::suspend(&group);
             continue;
         }
-        tokio::select! {
+        let last = tokio::select! {
             () = running.ended() => break,
-            () = before(signal) => group.signal(signal),
+            () = before(signal) => signal,
+            again = signals.asked_to_end(&group) => again,
+        };
+        group.signal(signal);
+        if last != signal {
+            group.signal(last);
         }
-        is_ending |= is_end(signal);
     }
-    if is_ending {
-        running.end_rest(KILL_AFTER).await;
-    }
+    running.end_rest(KILL_AFTER, signals).await;
     Ok(running.collect()?.status)
 }

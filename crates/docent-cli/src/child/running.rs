@@ -1,17 +1,18 @@
-use super::ChildCommand;
 use super::group::{Group, State};
 use super::job_control;
 use super::keeper::{Keeper, KeeperLine};
 use super::lost_pipe::LostPipe;
 use super::members::has_members_besides_leader;
 use super::trampoline::Ties;
+use super::{ChildCommand, Signals};
 use crate::exit::Failure;
 use docent::time::Timestamp;
+use rustix::process::Signal;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, sleep};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::time::sleep;
 
 /// Time between two looks for processes that are left.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) struct Running {
     group: Arc<Group>,
     /// Comes when a child of this process ended or was stopped.
-    changes: Signal,
+    changes: unix::Signal,
     /// `None` where no more processes can be started: the command's own death signal has to do then.
     keeper: Option<Keeper>,
 }
@@ -50,7 +51,7 @@ impl Running {
     ) -> Result<Self, Failure> {
         let unheard = |error| Failure::other(format!("cannot listen for the end of a command: {error}"));
         // Before it is started, so that its end is not missed.
-        let changes = signal(SignalKind::child()).map_err(unheard)?;
+        let changes = unix::signal(SignalKind::child()).map_err(unheard)?;
         // Before it as well: we may stand still from any moment on.
         let keeper = Keeper::start(kill_by).ok();
         let ties =
@@ -87,20 +88,31 @@ impl Running {
         }
     }
 
-    /// Ends processes that the command has left in its group: with SIGTERM, and SIGKILL after so much time.
-    /// The end of the command was not collected yet.
+    /// Ends processes that the command has left in its group: with SIGTERM, and SIGKILL after so much time,
+    /// or when a signal asks for the end, which is returned. The end of the command was not collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub(super) async fn end_rest(&self, time: Duration) {
-        if has_members_besides_leader(self.group.id()) {
-            self.group.signal(rustix::process::Signal::TERM);
+    pub(super) async fn end_rest(&self, time: Duration, signals: &mut Signals) -> Option<Signal> {
+        let has_rest = || has_members_besides_leader(self.group.id());
+        if !has_rest() {
+            // One that was made and ended while we looked may have made another one.
+            self.group.signal(Signal::KILL);
+            return None;
         }
-        let deadline = Instant::now() + time;
-        while Instant::now() < deadline && has_members_besides_leader(self.group.id()) {
-            sleep(LOOK).await;
-        }
-        self.group.signal(rustix::process::Signal::KILL);
+        self.group.signal(Signal::TERM);
+        let rest = async {
+            while has_rest() {
+                sleep(LOOK).await;
+            }
+        };
+        let asked = tokio::select! {
+            () = rest => None,
+            () = sleep(time) => None,
+            signal = signals.asked_to_end(&self.group) => Some(signal),
+        };
+        self.group.signal(Signal::KILL);
+        asked
     }
 
     /// Collects the end of the command.
@@ -115,7 +127,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.group.signal(rustix::process::Signal::KILL);
+        self.group.signal(Signal::KILL);
         // Before the end of the command is collected, as above.
         self.keeper = None;
     }

@@ -1,3 +1,4 @@
+use super::group::Group;
 use super::ignored::ignored_signals;
 use super::job_control;
 use crate::exit::Failure;
@@ -72,6 +73,20 @@ impl Signals {
             self.end = Some(signal);
         }
         signal
+    }
+
+    /// Passes signals on to a group until one comes that asks for the end, and returns that one.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub(super) async fn asked_to_end(&mut self, group: &Group) -> Signal {
+        loop {
+            match self.next().await {
+                Signal::TSTP => job_control::suspend(group),
+                signal if is_end(signal) => return signal,
+                signal => group.signal(signal),
+            }
+        }
     }
 
     /// Ends with a signal that asked this process to end, and was passed on to a command meanwhile.

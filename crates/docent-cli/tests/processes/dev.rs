@@ -1,10 +1,11 @@
 //! `docent dev`.
 
-use crate::process::until_dead;
+use crate::process::{is_alive, until_dead};
 use crate::run::{Run, run};
 use docent::Client;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::time::{Duration, Instant};
 
 #[tokio::test]
 async fn a_command_finds_the_server_in_its_environment() {
@@ -23,6 +24,20 @@ async fn it_says_where_it_listens_and_serves_until_a_signal() {
     server.signal(Signal::TERM);
     assert_eq!(server.end().await.code, 0);
     assert!(tokio::net::TcpStream::connect(&connect).await.is_err(), "it has stopped");
+}
+
+#[tokio::test]
+async fn processes_that_the_command_leaves_are_ended_and_a_second_signal_ends_them_at_once() {
+    let script = "(trap 'echo told' TERM; while :; do sleep 0.02; done) & echo $!";
+    let mut run = Run::start("", ["dev", "--", "sh", "-c", script]);
+    let left = run.number().await;
+    assert_eq!(run.line().await, "told");
+    let signalled = Instant::now();
+    run.signal(Signal::TERM);
+    assert_eq!(run.end().await.code, 0);
+    // They have five seconds.
+    assert!(signalled.elapsed() < Duration::from_secs(4), "{:?}", signalled.elapsed());
+    assert!(!is_alive(left));
 }
 
 #[tokio::test]

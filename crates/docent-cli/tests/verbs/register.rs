@@ -64,6 +64,20 @@ both_backends! {
         assert!(instances(&connect).await.is_empty());
     }
 
+    async fn a_second_signal_ends_the_drain(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let script = "trap 'exit 3' TERM; while :; do sleep 0.02; done";
+        for (command, code) in [(&["--", "sh", "-c", script][..], 3), (&[], 0)] {
+            let run = Running::start(&connect, ORDERS.iter().chain(&["--drain", "1h"]).chain(command));
+            until_enabled(&connect, true).await;
+            run.signal(Signal::TERM);
+            until_enabled(&connect, false).await;
+            assert_eq!(run.stop(Signal::TERM).await, code);
+            assert!(instances(&connect).await.is_empty());
+        }
+    }
+
     async fn a_health_check_decides_whether_an_instance_gets_work(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

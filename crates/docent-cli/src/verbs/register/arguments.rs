@@ -6,8 +6,8 @@ use std::time::Duration;
 /// Announce an instance of a service while CMD lives; without CMD until a signal.
 ///
 /// Without CMD the path of its node and its id are printed once it is announced. When a signal asks for the
-/// end, the instance is disabled first, so that nobody gives it work any more; after --drain CMD gets the
-/// signal, and the instance is deregistered when CMD has ended.
+/// end, the instance is disabled first, so that nobody gives it work any more; after --drain, or when a
+/// second signal comes, CMD gets the signal, and the instance is deregistered when CMD has ended.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {

@@ -54,7 +54,9 @@ async fn announced(
             }
             None => {
                 print(app, registration)?;
-                before(signals.next().await).await;
+                let signal = signals.next().await;
+                // Another signal ends the drain.
+                let _ = signals.or(before(signal)).await;
                 Ok(Ending::Done)
             }
         }
