@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Variables that commands get about what they run under, each where it applies.
 pub(crate) const OWN_VARIABLES: [&str; 6] = [
@@ -26,6 +26,8 @@ pub(crate) struct ChildCommand {
     words: Vec<OsString>,
     variables: Vec<(String, String)>,
     stdin: Stdin,
+    /// True where nobody is to see its output.
+    is_quiet: bool,
 }
 
 /// Standard input of a command.
@@ -35,12 +37,19 @@ enum Stdin {
     Ours,
     /// These bytes.
     Data(Bytes),
+    /// One with nothing in it.
+    Empty,
 }
 
 impl ChildCommand {
     /// The command of these words, the program first; `None` without any.
     pub(crate) fn new(words: &[OsString]) -> Option<Self> {
-        (!words.is_empty()).then(|| Self { words: words.to_vec(), variables: Vec::new(), stdin: Stdin::Ours })
+        (!words.is_empty()).then(|| Self {
+            words: words.to_vec(),
+            variables: Vec::new(),
+            stdin: Stdin::Ours,
+            is_quiet: false,
+        })
     }
 
     /// Sets a variable in its environment.
@@ -65,6 +74,11 @@ impl ChildCommand {
         self
     }
 
+    /// Lets it read nothing, and nobody see its output.
+    pub(crate) fn in_silence(self) -> Self {
+        Self { stdin: Stdin::Empty, is_quiet: true, ..self }
+    }
+
     /// Name of the program, for messages.
     pub(crate) fn name(&self) -> String {
         self.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
@@ -86,6 +100,10 @@ impl ChildCommand {
         match &self.stdin {
             Stdin::Ours => {}
             Stdin::Data(data) => drop(command.stdin(file_with(data).map_err(unmade)?)),
+            Stdin::Empty => drop(command.stdin(Stdio::null())),
+        }
+        if self.is_quiet {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         command.spawn().map(Group::new).map_err(unmade)
     }

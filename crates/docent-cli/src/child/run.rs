@@ -6,6 +6,8 @@ use crate::exit::Failure;
 use rustix::process::Signal;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Runs a command to its end, and passes signals on to it. Processes that it leaves in its group are ended.
 ///
@@ -55,4 +57,23 @@ pub(crate) async fn run_after(
     }
     running.end_rest(KILL_AFTER, signals).await;
     Ok(running.collect()?.status)
+}
+
+/// Runs a command to its end, without passing signals on. One that takes longer than `limit` is killed, with
+/// all in its group: then there is no status.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Cancel safety
+/// As [`run`].
+pub(crate) async fn run_within(
+    command: &ChildCommand,
+    limit: Duration,
+) -> Result<Option<ExitStatus>, Failure> {
+    let mut running = Running::start(command, None, None)?;
+    let ended = timeout(limit, running.ended()).await;
+    running.group().signal(Signal::KILL);
+    let status = running.collect()?.status;
+    Ok(ended.is_ok().then_some(status))
 }

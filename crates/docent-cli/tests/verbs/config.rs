@@ -128,6 +128,15 @@ both_backends! {
         assert!(edit(&connect, &path).await.ok().stderr.contains("nothing was changed"));
     }
 
+    async fn a_signal_reaches_an_editor(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let path = editor(folder.path(), "trap 'exit 3' TERM; echo ready; while :; do sleep 0.02; done");
+        let mut run = Running::spawn(docent(&servers(&server), ["config", "edit", KEY]).env("EDITOR", path));
+        assert_eq!(run.line().await, "ready");
+        assert_eq!(run.stop(Signal::TERM).await, 1);
+    }
+
     async fn work_in_an_editor_is_kept_when_it_cannot_be_published(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -109,7 +109,8 @@ impl Running {
         (running, stdin)
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    /// Starts a run of this command.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }

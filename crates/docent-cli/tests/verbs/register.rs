@@ -117,7 +117,24 @@ both_backends! {
         let mut told = String::new();
         let read = async { BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).await };
         timeout(PATIENCE, read).await.unwrap().unwrap();
-        assert!(told.contains("\"/no/such/check\" cannot be run: No such file"), "{told}");
+        assert!(told.contains("\"/no/such/check\" was not found"), "{told}");
+    }
+
+    async fn a_check_that_takes_too_long_is_killed_with_all_that_it_started(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let (script, started) = (file("check"), file("started"));
+        let lines = "sleep 1000 & echo $! >started.new; mv started.new started; wait";
+        std::fs::write(&script, format!("cd {}; {lines}", folder.path().display())).unwrap();
+        let check = format!("sh {}", script.display());
+        let _run = Running::start(&connect, ORDERS.iter().chain(&["--check", &check, "--every", "200ms"]));
+        let read = async || std::fs::read_to_string(&started).unwrap_or_default();
+        let sleeper = eventually(PATIENCE, read, |text| !text.is_empty()).await.unwrap();
+        let path = format!("/proc/{}/stat", sleeper.trim());
+        let is_alive = async || std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z "));
+        eventually(PATIENCE, is_alive, |alive| !alive).await.unwrap();
     }
 
     async fn a_payload_comes_from_a_file_and_must_be_json(backend: Backend) {

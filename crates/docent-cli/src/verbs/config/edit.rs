@@ -2,23 +2,28 @@ use super::arguments::Edit;
 use super::failure::check_json;
 use super::set::tell;
 use crate::app::App;
+use crate::child::{self, ChildCommand, Signals};
 use crate::exit::{Ending, Failure, Outcome};
 use bytes::Bytes;
 use docent::config::{Config, PublishError, Snapshot};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
-use tokio::process::Command;
 
 /// Lets the user change the value in an editor, and publishes it if nobody else did meanwhile. The file with
 /// a changed value is kept wherever that is not published.
-pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Edit) -> Outcome {
+pub(super) async fn run(
+    app: &App,
+    config: &Config<Bytes>,
+    arguments: &Edit,
+    signals: &mut Signals,
+) -> Outcome {
     let seen = config.get().await?;
     let before = seen.as_ref().map(|seen| seen.value().clone()).unwrap_or_default();
     let file = written(&before).map_err(|error| unusable(&error))?;
-    let published = match changed(file.path(), &before, arguments).await {
+    let published = match changed(file.path(), &before, arguments, signals).await {
         Ok(Some(value)) => publish(config, &value, seen.as_ref()).await,
         Ok(None) => {
             app.output.remark("nothing was changed");
@@ -31,8 +36,13 @@ pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Edit) -> 
 }
 
 /// The value that the user made of the one `before`; `None` where that is the same.
-async fn changed(file: &Path, before: &Bytes, arguments: &Edit) -> Result<Option<Bytes>, Failure> {
-    edit(file).await?;
+async fn changed(
+    file: &Path,
+    before: &Bytes,
+    arguments: &Edit,
+    signals: &mut Signals,
+) -> Result<Option<Bytes>, Failure> {
+    edit(file, signals).await?;
     let value = Bytes::from(fs::read(file).map_err(|error| unusable(&error))?);
     if value == *before {
         return Ok(None);
@@ -67,18 +77,20 @@ fn written(value: &[u8]) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Runs the editor until it ends.
-async fn edit(file: &Path) -> Result<(), Failure> {
+/// Runs the editor until it ends, in the foreground of the terminal.
+async fn edit(file: &Path, signals: &mut Signals) -> Result<(), Failure> {
     let editor = editor()?;
-    let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or("vi");
-    let status = Command::new(program).args(words).arg(file).kill_on_drop(true).status().await;
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::other(format!("{program} ended with {status}: nothing was published"))),
-        Err(error) => Err(Failure::not_runnable(format!(
-            "the editor {program:?} of VISUAL or EDITOR cannot be run: {error}"
-        ))),
+    let words: Vec<_> = editor.split_whitespace().map(OsStr::new).chain([file.as_os_str()]).collect();
+    let words: Vec<_> = words.into_iter().map(OsStr::to_owned).collect();
+    let command = ChildCommand::new(&words).expect("the file is a word");
+    let status = child::run(&command, signals).await?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(126 | 127) => {
+            let text = format!("the editor {:?} of VISUAL or EDITOR cannot be run", command.name());
+            Err(Failure::not_runnable(text))
+        }
+        _ => Err(Failure::other(format!("{:?} ended with {status}: nothing was published", command.name()))),
     }
 }
 

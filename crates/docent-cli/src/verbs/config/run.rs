@@ -7,7 +7,8 @@ use bytes::Bytes;
 use docent::Client;
 use docent::config::{Config, Raw};
 
-/// Runs the action that was given. A signal ends it, but for an editor, to which the terminal belongs.
+/// Runs the action that was given. A signal ends it, or is passed on to a command or an editor
+/// that runs.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
     let given = match &arguments.action {
@@ -20,7 +21,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         match &arguments.action {
             Action::Get(get) => signals.or(get::run(app, &config(&get.key)?, get)).await?,
             Action::Set(set) => signals.or(set::run(app, &config(&set.key)?, set, &given)).await?,
-            Action::Edit(edit) => edit::run(app, &config(&edit.key)?, edit).await,
+            Action::Edit(edit) => edit::run(app, &config(&edit.key)?, edit, signals).await,
             Action::Watch(watch) => watch::run(app, &config(&watch.key)?, watch, signals).await,
             Action::History { key } => signals.or(history::list(app, &config(key)?)).await?,
             Action::Rollback(rollback) => {

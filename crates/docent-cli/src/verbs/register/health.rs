@@ -1,13 +1,13 @@
 use super::arguments::Arguments;
 use crate::app::App;
+use crate::child::{ChildCommand, run_within};
 use docent::discovery::Registration;
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::future::pending;
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::process::Command;
-use tokio::time::{interval, timeout};
+use tokio::time::interval;
 
 /// Runs the check again and again, and enables or disables the instance by what it says, unless that
 /// `is_leaving`. Waits for ever where there is no check.
@@ -18,12 +18,13 @@ pub(super) async fn keep_checked(
     is_leaving: &Cell<bool>,
 ) -> Infallible {
     let Some(check) = &arguments.check else { return pending().await };
+    let path = registration.path();
     let mut ticks = interval(arguments.every.max(Duration::from_millis(10)));
     // It begins as disabled.
     let mut was_well = None;
     loop {
         ticks.tick().await;
-        let result = check_once(check, arguments.every).await;
+        let result = check_once(check, &path, arguments.every).await;
         let is_well = result.is_ok();
         if was_well == Some(is_well) || is_leaving.get() {
             continue;
@@ -40,19 +41,19 @@ pub(super) async fn keep_checked(
     }
 }
 
-/// Runs the check. One that takes longer than `limit` is killed.
+/// Runs the check. One that takes longer than `limit` is killed, with all that it has started in its group.
 ///
 /// # Errors
 /// The reason why it did not end with 0 in time.
-async fn check_once(check: &str, limit: Duration) -> Result<(), String> {
-    let mut words = check.split_whitespace();
-    let program = words.next().ok_or("it names no program")?;
-    let mut command = Command::new(program);
-    command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    match timeout(limit, command.status()).await {
-        Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("it ended with {status}")),
-        Ok(Err(error)) => Err(format!("{program:?} cannot be run: {error}")),
-        Err(_) => Err(format!("it took longer than {limit:?}")),
+async fn check_once(check: &str, path: &str, limit: Duration) -> Result<(), String> {
+    let words: Vec<_> = check.split_whitespace().map(OsString::from).collect();
+    let command = ChildCommand::new(&words).ok_or("it names no program")?.under(path, None).in_silence();
+    let program = command.name();
+    match run_within(&command, limit).await {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(status)) if status.code() == Some(127) => Err(format!("{program:?} was not found")),
+        Ok(Some(status)) => Err(format!("it ended with {status}")),
+        Ok(None) => Err(format!("it took longer than {limit:?}")),
+        Err(failure) => Err(failure.to_string()),
     }
 }
