@@ -2,6 +2,8 @@
 
 use crate::process::PATIENCE;
 use crate::run::{Run, command, servers};
+use docent::Client;
+use docent::node::CreateMode;
 use docent_battery::{Backend, both_backends};
 use docent_testkit::eventually;
 use std::fs;
@@ -90,6 +92,24 @@ both_backends! {
         assert!(told.contains(" s, 1 ahead"), "{told}");
         drop(holder);
         assert_eq!(waiter.end().await.code, 0);
+    }
+
+    async fn a_node_that_took_the_name_of_the_one_that_was_shown_is_not_deleted(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let node = "/a/_c_274ea99d-ba87-4def-bd24-7d1929098c6d-lock-0000000000";
+        let make = async || client.create(node, "host", CreateMode::Ephemeral).await.unwrap();
+        make().await;
+        let mut run = script(&servers(&server), &docent("break /a"));
+        assert!(run.line().await.contains(node));
+        assert!(run.line().await.contains("holds for"));
+        client.delete(node, None).await.unwrap();
+        make().await;
+        run.say("y\n").await;
+        let ended = run.end().await;
+        assert!(ended.code == 1 && ended.stdout.concat().contains("nothing was deleted"), "{ended:?}");
+        assert!(client.exists(node).await.unwrap().is_some());
+        client.close().await;
     }
 
     async fn a_neighbour_in_the_pipeline_may_use_the_terminal(backend: Backend) {

@@ -173,6 +173,20 @@ both_backends! {
         client.close().await;
     }
 
+    async fn the_claim_of_a_consumer_that_hangs_can_be_broken(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        run(&connect, ["queue", "put", "/q", "work"]).await.ok();
+        let words = ["queue", "take", "/q", "--", "sh", "-c", "echo at it; sleep 1000"];
+        let mut hanging = Running::start(&connect, words);
+        assert_eq!(hanging.line().await, "at it");
+        let broken = run(&connect, ["break", "/q", "--yes"]).await.ok();
+        assert!(broken.stderr.contains("/q/claims/"), "{broken:?}");
+        let words = ["queue", "take", "/q", "--wait", "10s", "--", "sh", "-c", "echo $DOCENT_DELIVERIES"];
+        assert_eq!(run(&connect, words).await.ok().stdout, "2\n");
+        assert_eq!(hanging.end().await, 76);
+    }
+
     async fn a_permit_is_deleted_by_its_name(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -10,16 +10,16 @@ pub(crate) struct RevokeArguments {
     pub(super) name: Option<String>,
 }
 
-/// Delete the node of a holder or waiter, after showing whose it is.
+/// Delete the node of a holder or waiter, or the claim of an item in a queue, after showing whose it is.
 ///
 /// A holder that lives learns of it as fast as the next one does, and may work on for a moment: only what
 /// checks the fence is safe from that. Ask it to leave with `revoke` first.
 #[derive(Debug, Args)]
 pub(crate) struct BreakArguments {
-    /// Path of a lock or an election
+    /// Path of a lock, an election or a queue
     pub(super) path: String,
 
-    /// Name of a contender, as `inspect` lists it [default: the one that holds]
+    /// Name of a contender or of a claimed item, as `inspect` lists it [default: the one that holds]
     pub(super) name: Option<String>,
 
     /// Do not ask

@@ -1,26 +1,26 @@
 use super::arguments::BreakArguments;
-use super::found::{contenders, report};
+use super::found::{Found, found, report};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
-use crate::verbs::inspect::{age, identity};
+use crate::verbs::inspect::age;
 use docent::Client;
-use docent::inspect::Contender;
 use docent::node::Stat;
 use std::io::{self, IsTerminal};
 use tokio::task::spawn_blocking;
 
-/// Folders of contenders below the path of a recipe: its own, and that of a semaphore's permits.
-const FOLDERS: [&str; 2] = ["", "/leases"];
+/// Folders of nodes below the path of a recipe: its own, that of a semaphore's permits, and those of the
+/// claims of our queues and of kazoo's.
+const FOLDERS: [&str; 4] = ["", "/leases", "/claims", "/taken"];
 
-/// Deletes the node of a contender.
+/// Deletes the node of a contender, or of a claim.
 pub(crate) async fn run(app: &App, arguments: &BreakArguments) -> Outcome {
     app.with_signals(async |client, signals| signals.or(delete(app, client, arguments)).await?).await
 }
 
 async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outcome {
     let report = report(client, &arguments.path).await?;
-    let found = contenders(&report, arguments.name.as_deref())?;
-    let [contender] = &found[..] else {
+    let found = found(&report, arguments.name.as_deref())?;
+    let [one] = &found[..] else {
         let names: Vec<_> = found.iter().map(|one| &*one.name).collect();
         return Err(Failure::usage(format!(
             "several hold {}: name one of {}",
@@ -28,34 +28,46 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
             names.join(", ")
         )));
     };
-    let (path, stat) = node(client, &report.path, contender).await?;
-    show(app, &path, contender, &stat);
+    let (path, stat) = node(client, &report.path, one).await?;
+    show(app, &path, one, &stat);
     if !arguments.yes {
         confirm().await?;
     }
-    // Names are never used again, so that a node of this name and version is the one that was shown.
-    client.delete(&path, stat.version).await?;
+    delete_shown(client, &path, &stat).await?;
     app.output.remark(format!("deleted {path}"));
     Ok(Ending::Done)
 }
 
-/// The node of a contender.
-async fn node(client: &Client, path: &str, contender: &Contender) -> Result<(String, Stat), Failure> {
+/// Deletes the node that was shown, and no other one: whoever was asked may have taken minutes to answer, and
+/// names are used again where a folder was made anew.
+async fn delete_shown(client: &Client, path: &str, shown: &Stat) -> Result<(), Failure> {
+    client.sync(path).await?;
+    match client.exists(path).await? {
+        Some(now) if now.czxid == shown.czxid => {
+            // A plain delete might be applied later, to another node.
+            client.transaction().delete(path, now.version).commit_exactly().await?;
+            Ok(())
+        }
+        _ => Err(Failure::other(format!("{path} has gone meanwhile: nothing was deleted"))),
+    }
+}
+
+/// The node of one that was found.
+async fn node(client: &Client, path: &str, one: &Found) -> Result<(String, Stat), Failure> {
     for folder in FOLDERS {
-        let path = format!("{}{folder}/{}", path.trim_end_matches('/'), contender.name);
+        let path = format!("{}{folder}/{}", path.trim_end_matches('/'), one.name);
         if let Some(stat) = client.exists(&path).await? {
             return Ok((path, stat));
         }
     }
-    Err(Failure::other(format!("{} has left {path} meanwhile", contender.name)))
+    Err(Failure::other(format!("{} has left {path} meanwhile", one.name)))
 }
 
-fn show(app: &App, path: &str, contender: &Contender, stat: &Stat) {
-    let state = if contender.holds { "holds" } else { "waits" };
+fn show(app: &App, path: &str, one: &Found, stat: &Stat) {
+    let state = if one.holds { "holds" } else { "waits" };
     let session = stat.owner.map_or_else(|| "none".to_owned(), |session| format!("{session:#x}"));
-    let since = age(contender.held.or(contender.since));
-    app.output
-        .remark(format!("{path}\n  {state} for {since}, owner {}, session {session}", identity(contender)));
+    let since = age(one.since);
+    app.output.remark(format!("{path}\n  {state} for {since}, owner {}, session {session}", one.owner));
 }
 
 /// Asks on the terminal.

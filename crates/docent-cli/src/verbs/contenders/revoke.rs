@@ -1,8 +1,8 @@
 use super::arguments::RevokeArguments;
-use super::found::{contenders, report};
+use super::found::{Found, found, report};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
-use docent::inspect::{Contender, Kind, Report};
+use docent::inspect::{Kind, Report};
 use docent::locks::{Mutex, Participant, RwLock, Semaphore};
 use docent::{Client, Error};
 
@@ -13,7 +13,7 @@ pub(crate) async fn run(app: &App, arguments: &RevokeArguments) -> Outcome {
 
 async fn revoke(app: &App, client: &Client, arguments: &RevokeArguments) -> Outcome {
     let report = report(client, &arguments.path).await?;
-    let wanted = contenders(&report, arguments.name.as_deref())?;
+    let wanted = found(&report, arguments.name.as_deref())?;
     ask(client, &report, &wanted).await?;
     for contender in &wanted {
         app.output.remark(format!("asked {} of {} to leave", contender.name, report.path));
@@ -22,7 +22,7 @@ async fn revoke(app: &App, client: &Client, arguments: &RevokeArguments) -> Outc
 }
 
 /// Asks by the lock that the path is.
-async fn ask(client: &Client, report: &Report, wanted: &[Contender]) -> Result<(), Failure> {
+async fn ask(client: &Client, report: &Report, wanted: &[Found]) -> Result<(), Failure> {
     let path = &report.path;
     // Curator's elections have the nodes of its mutexes.
     let kind = if report.may_be.contains(&Kind::Mutex) { Kind::Mutex } else { report.kind() };
@@ -48,7 +48,7 @@ async fn ask(client: &Client, report: &Report, wanted: &[Contender]) -> Result<(
 /// Asks each of the `wanted` that is still there.
 async fn ask_each(
     participants: &[Participant],
-    wanted: &[Contender],
+    wanted: &[Found],
     ask: impl AsyncFn(&Participant) -> Result<(), Error>,
 ) -> Result<(), Failure> {
     for participant in participants.iter().filter(|one| wanted.iter().any(|other| other.name == one.name)) {
