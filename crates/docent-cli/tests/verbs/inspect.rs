@@ -60,6 +60,19 @@ both_backends! {
         client.close().await;
     }
 
+    async fn what_others_wrote_at_length_is_shortened(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        let name = "_c_274ea99d-ba87-4def-bd24-7d1929098c6d-lock-0000000000";
+        client.create(&format!("{REPORT}/{name}"), "ä".repeat(100_000), CreateMode::Ephemeral).await.unwrap();
+        for arguments in [&["inspect", REPORT][..], &["ls"]] {
+            let ended = run(&connect, arguments).await.ok();
+            assert!(ended.stdout.contains("äää...") && ended.stdout.len() < 3_000, "{}", ended.stdout.len());
+        }
+        client.close().await;
+    }
+
     async fn a_path_without_a_node_is_told_as_absent(backend: Backend) {
         let server = backend.start().await;
         let ended = run(&servers(&server), ["inspect", "--read-only", "/none"]).await.ok();

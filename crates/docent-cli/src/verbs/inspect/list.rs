@@ -1,5 +1,6 @@
 use super::arguments::ListArguments;
 use super::path::tell_gaps;
+use super::short::short;
 use super::summary::summary;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
@@ -63,7 +64,7 @@ impl Listing<'_> {
         }
         let mut table = Table::new(["PATH", "KIND", "STATE"]);
         for report in found {
-            table.row([&report.path, report.kind().name(), &summary(&report.recipe)]);
+            table.row([short(&report.path), report.kind().to_string(), short(&summary(&report.recipe))]);
         }
         Ok(output.table(&table)?)
     }

@@ -5,6 +5,7 @@ mod facts;
 mod list;
 mod path;
 mod rows;
+mod short;
 mod summary;
 mod time;
 

@@ -1,6 +1,7 @@
 use super::arguments::Arguments;
 use super::facts::facts;
 use super::rows::rows;
+use super::short::short;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::Table;
@@ -45,12 +46,12 @@ fn print(app: &App, report: &Report) -> Result<(), Failure> {
     let writers = if writers.is_empty() { String::new() } else { format!(", by {}", writers.join(" and ")) };
     app.output.line(format!("{}: {}{others}{writers}", report.path, report.kind()))?;
     for (name, value) in facts(&report.recipe) {
-        app.output.line(format!("  {name}: {value}"))?;
+        app.output.line(format!("  {name}: {}", short(&value)))?;
     }
     let rows = rows(&report.recipe);
     if !rows.is_empty() {
         let mut table = Table::new(["STATE", "NAME", "OWNER", "AGE", "SESSION", "REMARKS"]);
-        rows.iter().for_each(|row| table.row(row));
+        rows.iter().for_each(|row| table.row(row.each_ref().map(|cell| short(cell))));
         app.output.table(&table)?;
     }
     tell_gaps(app, &report.refused, report.left_out);

@@ -1,8 +1,9 @@
+use super::short::shortened;
 use super::time::age;
 use docent::inspect::{Claim, Contender, DeadLetter, Instance, InstanceState, Member, NodeText, Recipe};
 
-/// Characters of a payload that are shown.
-const SHORT: usize = 80;
+/// Most characters of a payload that are shown.
+const PAYLOAD: usize = 80;
 
 /// Cells of a row: state, name, owner, age, session, remarks.
 pub(super) type Row = [String; 6];
@@ -98,18 +99,13 @@ fn instance(instance: &Instance) -> Row {
     let port = instance.port.or(instance.ssl_port).map_or_else(String::new, |port| format!(":{port}"));
     let address = instance.address.as_ref().map_or_else(String::new, |address| format!("{address}{port}"));
     let weight = instance.weight.map(|weight| format!("weight {weight}"));
-    let payload = instance.payload.as_ref().map(|payload| format!("payload {}", short(&payload.to_string())));
+    let payload = instance
+        .payload
+        .as_ref()
+        .map(|payload| format!("payload {}", shortened(&payload.to_string(), PAYLOAD)));
     let remarks: Vec<_> = [instance.fault.clone(), weight, payload].into_iter().flatten().collect();
     let (age, session) = (age(instance.since), session(instance.session));
     [text_of(state), instance.node.clone(), address, age, session, remarks.join(", ")]
-}
-
-/// The first characters of a text.
-fn short(text: &str) -> String {
-    match text.char_indices().nth(SHORT) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 fn member(member: &Member) -> Row {
