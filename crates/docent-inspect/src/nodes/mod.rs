@@ -11,6 +11,6 @@ mod view;
 pub(crate) use answer::{Answer, Earlier};
 pub(crate) use known::{Data, Folder, Known};
 pub(crate) use nodes::Nodes;
-pub(crate) use place::{Place, join};
+pub(crate) use place::{Place, agree, join};
 pub(crate) use read::Read;
 pub(crate) use view::View;

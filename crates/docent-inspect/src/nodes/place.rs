@@ -62,9 +62,21 @@ impl<'a> Place<'a> {
         self.names.iter().take(SAMPLE).map(String::as_str)
     }
 
+    /// True when the child was listed, and was not there any more when it was read.
+    pub(crate) fn is_gone(&self, name: &str) -> bool {
+        self.view.is_gone(&self.child(name))
+    }
+
     pub(crate) fn modified(&self) -> Since {
         self.view.since(self.stat.modified)
     }
+}
+
+/// True when some of the children that were asked show a mark, and none lacks it. Those that may not be read,
+/// or left meanwhile, say nothing.
+pub(crate) fn agree(marks: &[Option<bool>]) -> bool {
+    let mut said = marks.iter().flatten();
+    said.clone().next().is_some() && said.all(|mark| *mark)
 }
 
 /// Path of the child `name` of the node at `path`.

@@ -56,6 +56,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// True when a node was looked for, and is not there.
+    pub(crate) fn is_gone(&self, path: &str) -> bool {
+        matches!(self.nodes.data(path), Some(Known::Absent))
+    }
+
     /// Children of a node; `None` as above.
     pub(crate) fn folder(&self, path: &str) -> Option<&'a Folder> {
         match self.known_folder(path) {

@@ -1,7 +1,7 @@
 use super::found::{Found, member_writers};
 use super::members::{is_uuid, member};
 use super::semaphore::is_hex_id;
-use crate::nodes::Place;
+use crate::nodes::{Data, Place, agree};
 use crate::report::{DoubleBarrier, Kind, Member, Recipe};
 use docent_locks::internals::READY;
 
@@ -13,18 +13,18 @@ pub(super) fn double_barrier(place: &Place<'_>) -> Option<Found> {
     }
     let is_ready = place.has(READY);
     // Instances have such names, too, and services may be static: members are ephemeral and hold no JSON.
-    let is_ephemeral = |name: &str| place.data(name).is_some_and(|data| data.stat.owner.is_some());
-    let is_json = |name: &str| {
-        let bytes = place.data(name).and_then(|data| data.bytes.as_ref());
-        bytes.is_some_and(|bytes| bytes.starts_with(b"{"))
+    let is_alone = |data: &Data| {
+        let is_json = data.bytes.as_ref().is_some_and(|bytes| bytes.starts_with(b"{"));
+        data.stat.owner.is_some() && !is_json
     };
-    let sample: Vec<_> = place.sample().filter(|name| *name != READY).collect();
-    let members_alone: Vec<_> = sample.iter().map(|name| is_ephemeral(name) && !is_json(name)).collect();
-    if members_alone.into_iter().any(|is_member| !is_member) {
+    let sample = place.sample().filter(|name| *name != READY);
+    let sample: Vec<_> = sample.map(|name| place.data(name).map(is_alone)).collect();
+    if !agree(&sample) {
         return None;
     }
     let names = place.names.iter().filter(|name| *name != READY);
-    let members: Vec<Member> = names.map(|name| member(place, name)).collect();
+    let members = names.map(|name| member(place, name));
+    let members: Vec<Member> = members.filter(|member| !place.is_gone(&member.name)).collect();
     let may_be = (!is_ready).then_some(Kind::Membership);
     let writers = member_writers(&members);
     let barrier = DoubleBarrier { is_ready, members };

@@ -9,6 +9,10 @@ pub(super) fn config(place: &Place<'_>) -> Option<Found> {
         return None;
     }
     let names = place.folder(HISTORY).map(|folder| folder.names.as_slice()).unwrap_or_default();
+    let is_revision = |name: &String| revision(name).is_some();
+    if !names.is_empty() && !names.iter().any(is_revision) {
+        return None;
+    }
     // Names sort as values follow each other.
     let history = names.iter().rev().filter_map(|name| revision(name)).map(|revision| EarlierValue {
         mzxid: revision.mzxid,

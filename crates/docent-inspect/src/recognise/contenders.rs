@@ -31,11 +31,12 @@ pub(super) fn contenders(place: &Place<'_>, markers: &Markers) -> Vec<Contender>
     for ticket in &mut tickets {
         ticket.data = place.data(ticket.name);
     }
+    tickets.retain(|ticket| !place.is_gone(ticket.name));
     if tickets.iter().any(|ticket| ticket.parsed.is_unordered()) {
         tickets.sort_by_key(created);
     }
-    let ahead = |index: usize| blocker(&tickets, index);
-    tickets.iter().enumerate().map(|(index, ticket)| contender(place, ticket, ahead(index))).collect()
+    let waits_for = blockers(&tickets);
+    tickets.iter().zip(waits_for).map(|(ticket, blocker)| contender(place, ticket, blocker)).collect()
 }
 
 /// Transaction that made a ticket: it tells the order where numbers do not.
@@ -53,13 +54,21 @@ fn is_kazoo(marker: &str) -> bool {
     matches!(marker, "__lock__" | "__rlock__")
 }
 
-/// Name of the nearest one ahead that has to go first: anybody for a writer, a writer for a reader.
-fn blocker(tickets: &[Ticket<'_>], index: usize) -> Option<String> {
-    let own = &tickets[index];
-    let blocks = |other: &&Ticket<'_>| {
-        other.is_kazoo == own.is_kazoo && (own.role == Role::Exclusive || other.role == Role::Exclusive)
-    };
-    tickets[..index].iter().rev().find(blocks).map(|other| other.name.to_owned())
+/// For each ticket the name of the nearest one ahead that has to go first: anybody for a writer, a writer for
+/// a reader.
+fn blockers(tickets: &[Ticket<'_>]) -> Vec<Option<String>> {
+    // The last one and the last writer so far, of each of the two lines.
+    let mut last: [(Option<&str>, Option<&str>); 2] = Default::default();
+    let mut waits_for = Vec::new();
+    for ticket in tickets {
+        let (any, writer) = &mut last[usize::from(ticket.is_kazoo)];
+        let is_writer = ticket.role == Role::Exclusive;
+        let blocker = if is_writer { any.replace(ticket.name) } else { *writer };
+        *any = Some(ticket.name);
+        *writer = if is_writer { *any } else { *writer };
+        waits_for.push(blocker.map(str::to_owned));
+    }
+    waits_for
 }
 
 fn contender(place: &Place<'_>, ticket: &Ticket<'_>, waits_for: Option<String>) -> Contender {

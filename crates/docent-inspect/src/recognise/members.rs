@@ -1,6 +1,6 @@
 use super::found::{Found, member_writers};
 use super::semaphore::is_hex_id;
-use crate::nodes::Place;
+use crate::nodes::{Place, agree};
 use crate::report::{Kind, Member, Membership, NodeText, Recipe, Writer};
 use docent_core::ClientIdentity;
 
@@ -10,21 +10,33 @@ const PARTY: &str = "__party__";
 /// Digits of a number that the servers append.
 const DIGITS: usize = 10;
 
-/// Members of a group: ephemeral nodes without a number. The sample tells for all of them.
+/// Members of a group: ephemeral nodes without a number. The sample tells whether all of them are read.
 pub(super) fn membership(place: &Place<'_>) -> Option<Found> {
     let is_party = |name: &str| is_kazoo_member(name);
-    let is_ephemeral =
-        |name: &str| !is_numbered(name) && place.data(name).is_some_and(|data| data.stat.owner.is_some());
+    let is_member = |name: &str| match (is_party(name), is_numbered(name)) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => place.data(name).map(|data| data.stat.owner.is_some()),
+    };
     // All are asked, so that they are read in one round.
-    let sample: Vec<_> = place.sample().map(|name| is_party(name) || is_ephemeral(name)).collect();
-    if !sample.into_iter().all(|is_member| is_member) {
+    let sample: Vec<_> = place.sample().map(is_member).collect();
+    if !agree(&sample) {
         return None;
     }
-    let members: Vec<_> = place.names.iter().map(|name| member(place, name)).collect();
+    let members = members(place);
+    if !agree(&members.iter().map(|member| is_member(&member.name)).collect::<Vec<_>>()) {
+        return None;
+    }
     let is_uuid = |member: &Member| is_uuid(&member.name) || is_hex_id(&member.name);
     let may_be = members.iter().all(is_uuid).then_some(Kind::DoubleBarrier);
     let writers = member_writers(&members);
     Some(Found::new(Recipe::Membership(Membership { members })).by(writers).may_be(may_be))
+}
+
+/// All children, as members, but for those that left meanwhile.
+fn members(place: &Place<'_>) -> Vec<Member> {
+    let members = place.names.iter().map(|name| member(place, name));
+    members.filter(|member| !place.is_gone(&member.name)).collect()
 }
 
 /// A member by its node.

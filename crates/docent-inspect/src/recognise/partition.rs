@@ -19,6 +19,10 @@ pub(super) fn partition(place: &Place<'_>) -> Option<Found> {
     }
     let party = place.child(PARTY);
     let folder = place.view.folder(&party)?;
+    // An empty folder of this name alone may be anybody's.
+    if folder.names.is_empty() && !place.has(LOCKS) {
+        return None;
+    }
     if !folder.names.iter().all(|name| member_identity(name).is_some()) {
         return None;
     }

@@ -36,7 +36,7 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     dead.sort_unstable();
     let mut idle: Vec<_> = names("idle").iter().filter_map(|name| idle_place(name)).collect();
     let is_empty = items.is_empty() && dead.is_empty() && idle.is_empty();
-    if is_empty && !(place.has("items") && place.has("idle")) {
+    if is_empty && !(place.has("items") && place.has("idle") && names("items").is_empty()) {
         return None;
     }
     idle.sort_unstable();
@@ -159,7 +159,12 @@ pub(super) fn kazoo_locking(place: &Place<'_>) -> Option<Found> {
     items.sort_unstable();
     let taken = if place.has("taken") { place.folder("taken") } else { None };
     let taken = taken.map(|folder| folder.names.as_slice()).unwrap_or_default();
-    let head = items.iter().find(|(_, name)| !taken.contains(name));
+    // A folder of this name may hold anything.
+    if items.is_empty() && !(entries.names.is_empty() && place.has("taken")) {
+        return None;
+    }
+    let is_taken: HashSet<_> = taken.iter().collect();
+    let head = items.iter().find(|(_, name)| !is_taken.contains(name));
     let queue = Queue {
         head: head.map(|((priority, _), name)| item(&below(place, "entries"), name, Some(*priority))),
         claimed: Some(taken.len()),

@@ -21,15 +21,9 @@ pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
     if !sample.iter().any(is_instance) {
         return None;
     }
-    let instances = place.names.iter().map(|name| {
-        let data = place.data(name);
-        instance(place, RegistryLayout::Curator, place.name(), name, data)
-    });
-    let service = Service {
-        layout: RegistryLayout::Curator,
-        name: place.name().to_owned(),
-        instances: instances.collect(),
-    };
+    let name = place.name();
+    let instances = instances(place, RegistryLayout::Curator, name);
+    let service = Service { layout: RegistryLayout::Curator, name: name.to_owned(), instances };
     Some(Found::new(Recipe::Service(service)).by([Writer::Curator]))
 }
 
@@ -49,33 +43,26 @@ pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
     let path = place.child(PROVIDERS);
     let folder = place.view.folder(&path);
     let name = internals::service(layout(RegistryLayout::Dubbo), place.name());
-    let instances = folder.map(|folder| {
-        let providers = Place::new(place.view, &path, folder);
-        let read = |node: &String| {
-            let data = providers.data(node);
-            instance(&providers, RegistryLayout::Dubbo, &name, node, data)
-        };
-        providers.names.iter().map(read).collect()
-    });
+    let instances =
+        folder.map(|folder| instances(&Place::new(place.view, &path, folder), RegistryLayout::Dubbo, &name));
+    // Folders of these names may hold anything.
+    if let Some(instances) = &instances
+        && !instances.iter().any(|instance| instance.state != InstanceState::Unreadable)
+        && !(instances.is_empty() && place.names.len() > 1)
+    {
+        return None;
+    }
     let instances = instances.unwrap_or_default();
     let service = Service { layout: RegistryLayout::Dubbo, name, instances };
     Some(Found::new(Recipe::Service(service)).by([Writer::Dubbo]))
 }
 
-/// A folder of services, where the sample has nothing else.
+/// A folder of services, where the sample has nothing else but empty folders.
 pub(super) fn registry(place: &Place<'_>) -> Option<Found> {
-    let of = |name: &str| {
-        let path = place.child(name);
-        let child = Place::new(place.view, &path, place.view.folder(&path)?);
-        let sides = child.has(PROVIDERS) && child.has_only(&SIDES);
-        sides.then_some(RegistryLayout::Dubbo).or_else(|| {
-            let first = child.names.first()?;
-            is_named(child.data(first)?, name, first).then_some(RegistryLayout::Curator)
-        })
-    };
-    let sample: Vec<_> = place.sample().map(of).collect();
-    let layout_found = (*sample.first()?)?;
-    if !sample.iter().all(|layout| *layout == Some(layout_found)) {
+    let sample: Vec<_> = place.sample().map(|name| layout_of(place, name)).collect();
+    let mut said = sample.into_iter().flatten();
+    let layout_found = said.next()??;
+    if !said.all(|layout| layout == Some(layout_found)) {
         return None;
     }
     let writer = match layout_found {
@@ -84,6 +71,21 @@ pub(super) fn registry(place: &Place<'_>) -> Option<Found> {
     };
     let services = place.names.iter().map(|name| service_name(place, layout_found, name)).collect();
     Some(Found::new(Recipe::Registry(Registry { layout: layout_found, services })).by([writer]))
+}
+
+/// Layout of the service that a child is: `None` for one that says nothing, as a service without instances,
+/// and `Some(None)` for one that is no service.
+fn layout_of(place: &Place<'_>, name: &str) -> Option<Option<RegistryLayout>> {
+    let path = place.child(name);
+    let child = Place::new(place.view, &path, place.view.folder(&path)?);
+    if child.has(PROVIDERS) && child.has_only(&SIDES) {
+        return Some(Some(RegistryLayout::Dubbo));
+    }
+    match child.names.first() {
+        Some(first) => Some(is_named(child.data(first)?, name, first).then_some(RegistryLayout::Curator)),
+        None if child.stat.data_length == 0 && child.stat.owner.is_none() => None,
+        None => Some(None),
+    }
 }
 
 fn service_name(place: &Place<'_>, registry: RegistryLayout, name: &str) -> ServiceName {
@@ -100,6 +102,13 @@ fn layout(layout: RegistryLayout) -> docent_discovery::RegistryLayout {
         RegistryLayout::Curator => docent_discovery::RegistryLayout::Curator,
         RegistryLayout::Dubbo => docent_discovery::RegistryLayout::Dubbo,
     }
+}
+
+/// The instances below a node, but for those that left meanwhile.
+fn instances(place: &Place<'_>, registry: RegistryLayout, service: &str) -> Vec<Instance> {
+    let read = |node: &String| instance(place, registry, service, node, place.data(node));
+    let instances = place.names.iter().map(read);
+    instances.filter(|instance| !place.is_gone(&instance.node)).collect()
 }
 
 fn instance(

@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 
 /// Node of one that holds a place or waits for one.
 ///
-/// Facts that come from the node itself are `None` where it may not be read, left before it was, or was left
-/// out.
+/// Facts that come from the node itself are `None` where it may not be read or was left out. One that left
+/// between the listing and the read of its node is none of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Contender {

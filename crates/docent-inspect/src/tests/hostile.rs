@@ -1,6 +1,7 @@
-use super::UUID;
-use super::tree::Tree;
+use super::tree::{Tree, refused_children};
+use super::{HEX, UUID};
 use crate::{Kind, Recipe, printable};
+use std::time::{Duration, Instant};
 
 /// Data that anybody may have written.
 const FOREIGN: [&[u8]; 8] = [
@@ -81,4 +82,77 @@ fn a_folder_without_children_or_a_line_that_was_left_is_plain() {
     assert_eq!(tree.report("/m").kind(), Kind::Plain);
     assert_eq!(tree.report("/s").kind(), Kind::Plain);
     assert_eq!(tree.report("/").kind(), Kind::Absent);
+}
+
+#[test]
+fn folders_of_applications_are_no_recipes() {
+    for paths in [
+        &["/app/ready"][..],
+        &["/app/entries/first-post", "/app/entries/second-post"],
+        &["/app/entries"],
+        &["/app/providers/alice", "/app/providers/bob"],
+        &["/app/providers"],
+        &["/app/party"],
+        &["/app/items/cup", "/app/idle/hands"],
+        &["/app/_history/monday"],
+        &["/app/a", "/app/b", "/app/c", "/app/d", "/app/e"],
+    ] {
+        let tree =
+            paths.iter().fold(Tree::default(), |tree, path| tree.node(path, r#"{"name":"cup","id":"7"}"#));
+        assert_eq!(tree.report("/app").kind(), Kind::Plain, "{paths:?}");
+    }
+}
+
+#[test]
+fn a_group_with_a_lasting_child_is_none_also_behind_the_sample() {
+    let group = ["a", "b", "c", "d", "e"]
+        .iter()
+        .fold(Tree::default(), |tree, name| tree.ephemeral(&format!("/g/{name}"), ""));
+    assert_eq!(group.report("/g").kind(), Kind::Membership);
+    assert_eq!(group.node("/g/f", "").report("/g").kind(), Kind::Plain);
+}
+
+#[test]
+fn a_child_that_may_not_be_read_or_left_does_not_change_the_kind() {
+    let group = || Tree::default().ephemeral("/g/a", "").ephemeral("/g/b", "");
+    let barrier = || Tree::default().ephemeral(&format!("/g/{UUID}"), "").ephemeral(&format!("/g/{HEX}"), "");
+    for tree in [group().refuse("/g/a"), group().leave("/g/a")] {
+        assert_eq!(tree.report("/g").kind(), Kind::Membership);
+    }
+    for tree in [barrier().refuse(&format!("/g/{UUID}")), barrier().leave(&format!("/g/{UUID}"))] {
+        assert_eq!(tree.report("/g").kind(), Kind::DoubleBarrier);
+    }
+    let Recipe::Membership(members) = group().leave("/g/a").report("/g").recipe else { panic!("no group") };
+    assert_eq!(members.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn a_contender_that_left_meanwhile_holds_nothing() {
+    let node = |number: u32| format!("/m/_c_{UUID}-lock-{number:010}");
+    let tree = Tree::default().ephemeral(&node(1), "").ephemeral(&node(2), "").leave(&node(1));
+    let Recipe::Mutex(line) = tree.report("/m").recipe else { panic!("no mutex") };
+    assert_eq!(
+        (line.contenders.len(), line.contenders[0].number, line.contenders[0].holds),
+        (1, Some(2), true)
+    );
+    let alone = Tree::default().ephemeral(&node(1), "").leave(&node(1));
+    assert_eq!(alone.report("/m").kind(), Kind::Plain);
+}
+
+#[test]
+fn a_registry_is_one_while_a_service_has_no_instance() {
+    let json = r#"{"name":"orders","id":"1"}"#;
+    let tree = Tree::default().node("/services/idle", "").ephemeral("/services/orders/1", json);
+    assert_eq!(tree.report("/services").kind(), Kind::Registry);
+    assert_eq!(tree.node("/services/limit", "7").report("/services").kind(), Kind::Plain);
+}
+
+#[test]
+fn a_long_line_of_readers_takes_no_time_that_grows_with_its_square() {
+    let names = (0..50_000).map(|number| format!("_c_{UUID}-__READ__{number:010}")).collect();
+    let begin = Instant::now();
+    let report = refused_children("/rw", names);
+    let Recipe::ReadWriteLock(line) = report.recipe else { panic!("no lock") };
+    assert_eq!(line.holders().count(), 50_000);
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }

@@ -20,6 +20,8 @@ pub(super) const SESSION: i64 = 0x1000_0a3f;
 pub(super) struct Tree {
     nodes: BTreeMap<String, (Bytes, Stat)>,
     refused: HashSet<String>,
+    /// Nodes that leave after they were listed.
+    leaving: HashSet<String>,
 }
 
 impl Tree {
@@ -44,6 +46,12 @@ impl Tree {
     /// Refuses all reads of a node.
     pub(super) fn refuse(mut self, path: &str) -> Self {
         self.refused.insert(path.to_owned());
+        self
+    }
+
+    /// Lets a node leave after it was listed.
+    pub(super) fn leave(mut self, path: &str) -> Self {
+        self.leaving.insert(path.to_owned());
         self
     }
 
@@ -86,7 +94,7 @@ impl Tree {
     }
 
     fn read(&self, nodes: &mut Nodes, read: Read) {
-        let node = self.nodes.get(read.path());
+        let node = self.nodes.get(read.path()).filter(|_| !self.leaving.contains(read.path()));
         let is_refused = self.refused.contains(read.path());
         match read {
             Read::Data(path) => {
@@ -105,6 +113,16 @@ impl Tree {
         let inside = self.nodes.keys().filter_map(|other| other.strip_prefix(&below));
         inside.filter(|name| !name.is_empty() && !name.contains('/')).map(str::to_owned).collect()
     }
+}
+
+/// Report about a node with children of these names, none of which may be read.
+pub(super) fn refused_children(path: &str, names: Vec<String>) -> Report {
+    let mut nodes = Nodes::default();
+    for name in &names {
+        nodes.add_data(format!("{path}/{name}"), Known::Refused);
+    }
+    nodes.add_folder(path.to_owned(), Known::Present(Folder::new(names, Stat::default().into())));
+    look(&nodes, path, None, &Limits::default()).expect("all is read").report
 }
 
 fn known<T>(found: Option<T>, is_refused: bool) -> Known<T> {
