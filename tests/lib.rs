@@ -1,6 +1,7 @@
 //! Helpers that the suites in the folders beside this file share.
 
 pub mod contenders;
+pub mod double_barriers;
 pub mod fake;
 pub mod peer;
 mod refusals;

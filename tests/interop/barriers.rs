@@ -1,12 +1,11 @@
 //! `Barrier` and `DistributedBarrier`, `DoubleBarrier` and `DistributedDoubleBarrier`.
 
 use crate::curator::both;
-use docent::locks::Entered;
-use docent::{Barrier, Client, DoubleBarrier, Error};
+use docent::Barrier;
 use docent_battery::{Backend, Proxy};
 use docent_proto::OpCode;
-use docent_tests::{soon, until};
-use tokio::task::JoinHandle;
+use docent_tests::double_barriers::enter_and_leave_together;
+use docent_tests::soon;
 
 const PATH: &str = "/barriers/work";
 
@@ -55,59 +54,15 @@ async fn a_barrier_of_either_holds_the_other_up_until_either_removes_it() {
     }
 }
 
-/// Waits until the number of nodes below the barrier is as `wanted`.
-async fn until_nodes(client: &Client, wanted: impl Fn(usize) -> bool) {
-    until(async || wanted(client.children(PATH).await.map_or(0, |children| children.names.len()))).await;
-}
-
-fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, Error>> {
-    let barrier = barrier.clone();
-    tokio::spawn(async move { barrier.enter().await })
-}
-
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper and Curator: run `cargo xtask test`"]
 async fn members_of_both_enter_a_double_barrier_together_and_leave_it_together() {
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
-    let ours = DoubleBarrier::new(&client, PATH, 3).unwrap();
     let kind = format!("double-barrier {PATH} 3");
     for ours_is_last in [false, true] {
         let (theirs, other) = (curator.make(&kind).await, curator.make(&kind).await);
-        let their_enter = theirs.tell("enter");
-        until_nodes(&client, |count| count == 1).await;
-        let (other_enter, our_enter) = if ours_is_last {
-            let other_enter = other.tell("enter");
-            until_nodes(&client, |count| count == 2).await;
-            assert!(!their_enter.is_finished() && !other_enter.is_finished());
-            (other_enter, enter(&ours))
-        } else {
-            let our_enter = enter(&ours);
-            until_nodes(&client, |count| count == 2).await;
-            assert!(!their_enter.is_finished() && !our_enter.is_finished());
-            (other.tell("enter"), our_enter)
-        };
-        their_enter.done().await;
-        other_enter.done().await;
-        let entered = soon(our_enter).await.unwrap().unwrap();
-
-        // Three members and a node that says that they are in. Of two who leave at least one deletes its own.
-        until_nodes(&client, |count| count == 4).await;
-        let their_leave = theirs.tell("leave");
-        let (other_leave, our_leave) = if ours_is_last {
-            let other_leave = other.tell("leave");
-            until_nodes(&client, |count| count < 4).await;
-            assert!(!their_leave.is_finished() && !other_leave.is_finished());
-            (other_leave, tokio::spawn(entered.leave()))
-        } else {
-            let our_leave = tokio::spawn(entered.leave());
-            until_nodes(&client, |count| count < 4).await;
-            assert!(!their_leave.is_finished() && !our_leave.is_finished());
-            (other.tell("leave"), our_leave)
-        };
-        their_leave.done().await;
-        other_leave.done().await;
-        soon(our_leave).await.unwrap().unwrap();
-        until_nodes(&client, |count| count == 0).await;
+        // Of two who leave at least one deletes its own node.
+        enter_and_leave_together(&client, PATH, [&theirs, &other], ours_is_last, 4).await;
     }
 }

@@ -2,13 +2,12 @@
 
 use crate::beside_kazoo;
 use crate::client::{Kazoo, both, connect, expire};
-use docent::locks::Entered;
-use docent::{Barrier, Client, DoubleBarrier, Error};
+use docent::{Barrier, DoubleBarrier};
 use docent_battery::{Backend, Rule, TestServer};
 use docent_proto::OpCode;
+use docent_tests::double_barriers::{enter, enter_and_leave_together, until_nodes};
 use docent_tests::peer::Theirs;
 use docent_tests::{builder, soon, until};
-use tokio::task::JoinHandle;
 
 const PATH: &str = "/barriers/work";
 
@@ -17,16 +16,6 @@ async fn until_ours_looked(server: &TestServer, before: usize) {
     let looked =
         server.front().until(|trace| trace[before..].iter().any(|frame| frame.is_reply(OpCode::Exists)));
     soon(looked).await;
-}
-
-/// Waits until the number of nodes below the barrier is as `wanted`.
-async fn until_nodes(client: &Client, wanted: impl Fn(usize) -> bool) {
-    until(async || wanted(client.children(PATH).await.map_or(0, |children| children.names.len()))).await;
-}
-
-fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, Error>> {
-    let barrier = barrier.clone();
-    tokio::spawn(async move { barrier.enter().await })
 }
 
 /// A member of kazoo's at a barrier for so many.
@@ -77,44 +66,10 @@ beside_kazoo! {
     async fn members_of_both_enter_a_double_barrier_together_and_leave_it_together(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let ours = DoubleBarrier::new(&client, PATH, 3).unwrap();
         for ours_is_last in [false, true] {
             let (theirs, other) = (member(&kazoo, 3).await, member(&kazoo, 3).await);
-            let their_enter = theirs.tell("enter");
-            until_nodes(&client, |count| count == 1).await;
-            let (other_enter, our_enter) = if ours_is_last {
-                let other_enter = other.tell("enter");
-                until_nodes(&client, |count| count == 2).await;
-                assert!(!their_enter.is_finished() && !other_enter.is_finished());
-                (other_enter, enter(&ours))
-            } else {
-                let our_enter = enter(&ours);
-                until_nodes(&client, |count| count == 2).await;
-                assert!(!their_enter.is_finished() && !our_enter.is_finished());
-                (other.tell("enter"), our_enter)
-            };
-            their_enter.done().await;
-            other_enter.done().await;
-            let entered = soon(our_enter).await.unwrap().unwrap();
-
-            // Three members, and a node that says that they are in: the first of theirs to leave deletes it.
-            until_nodes(&client, |count| count == 4).await;
-            let their_leave = theirs.tell("leave");
-            let (other_leave, our_leave) = if ours_is_last {
-                let other_leave = other.tell("leave");
-                until_nodes(&client, |count| count < 3).await;
-                assert!(!their_leave.is_finished() && !other_leave.is_finished());
-                (other_leave, tokio::spawn(entered.leave()))
-            } else {
-                let our_leave = tokio::spawn(entered.leave());
-                until_nodes(&client, |count| count < 3).await;
-                assert!(!their_leave.is_finished() && !our_leave.is_finished());
-                (other.tell("leave"), our_leave)
-            };
-            their_leave.done().await;
-            other_leave.done().await;
-            soon(our_leave).await.unwrap().unwrap();
-            until_nodes(&client, |count| count == 0).await;
+            // The first of theirs to leave deletes the node that says that they are in.
+            enter_and_leave_together(&client, PATH, [&theirs, &other], ours_is_last, 3).await;
         }
     }
 
@@ -140,7 +95,7 @@ beside_kazoo! {
             let entered = soon(our_enter).await.unwrap().unwrap();
             soon(entered.leave()).await.unwrap();
             their_leave.done().await;
-            until_nodes(&client, |count| count == 0).await;
+            until_nodes(&client, PATH, |count| count == 0).await;
         }
     }
 
@@ -153,7 +108,7 @@ beside_kazoo! {
         // Before that it would become a member again.
         kazoo.until_it_listed(PATH).await;
         kazoo.expire().await;
-        until_nodes(&client, |count| count == 0).await;
+        until_nodes(&client, PATH, |count| count == 0).await;
 
         // The order of their names is drawn, and with it who would remove `ready`.
         for _ in 0..4 {
@@ -167,7 +122,7 @@ beside_kazoo! {
             until_ours_looked(&server, before).await;
             second.expire().await;
             soon(our_leave).await.unwrap().unwrap();
-            until_nodes(&client, |count| count == 0).await;
+            until_nodes(&client, PATH, |count| count == 0).await;
         }
 
         let other = connect(&server).await;
@@ -177,10 +132,10 @@ beside_kazoo! {
         theirs.done("enter").await;
         let entered = soon(our_enter).await.unwrap().unwrap();
         let their_leave = theirs.tell("leave");
-        until_nodes(&other, |count| count < 3).await;
+        until_nodes(&other, PATH, |count| count < 3).await;
         expire(&server, &client).await;
         their_leave.done().await;
         drop(entered);
-        until_nodes(&other, |count| count == 0).await;
+        until_nodes(&other, PATH, |count| count == 0).await;
     }
 }
