@@ -96,7 +96,7 @@ async fn a_killed_test_process_takes_its_server_and_folder_along() {
             "--ignored",
             "--exact",
             "--nocapture",
-            "a_killed_test_process_takes_its_server_and_folder_along",
+            "real_server::a_killed_test_process_takes_its_server_and_folder_along",
         ])
         .env(VICTIM, "1")
         .stdout(std::process::Stdio::piped())

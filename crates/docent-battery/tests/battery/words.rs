@@ -1,5 +1,4 @@
 //! Four-letter words: the text that other people's tools read from a server.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use docent_battery::{Backend, RawClient, TestServer, both_backends};
 use docent_proto::{Acl, Create, CreateMode, Request};

@@ -1,5 +1,4 @@
 //! Operations whose answers and events are the same on the embedded server and on a real one.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod lifetimes;
 mod queries;
