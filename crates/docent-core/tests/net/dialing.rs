@@ -1,13 +1,11 @@
 //! The search for servers on virtual time: addresses that lead nowhere, names that resolve no more, and the
 //! order of dialling.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
+use crate::link::{Link, attached};
 use bytes::BytesMut;
 use docent_core::{Client, ClientBuilder, CreateMode, Dialled, Io, ServerAddress, TokioClock, Transport};
 use docent_proto::{
-    Code, ConnectRequest, ConnectResponse, Frames, Record, ReplyHeader, Request, RequestFrame, Response,
-    Stat, write_frame,
+    Code, ConnectRequest, Record, ReplyHeader, Request, RequestFrame, Response, Stat, write_frame,
 };
 use std::collections::HashMap;
 use std::future::pending;
@@ -15,7 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -86,32 +84,28 @@ impl Net {
         self.state().reset.send_modify(|resets| *resets += 1);
     }
 
-    async fn serve(self, at: SocketAddr, mut io: DuplexStream) {
+    async fn serve(self, at: SocketAddr, mut client: Link) {
         let (link, mut reset) = {
             let mut state = self.state();
             state.links.push((at, 0));
             (state.links.len() - 1, state.reset.subscribe())
         };
-        let (frames, mut input, mut connected) = (Frames::new(1024 * 1024), BytesMut::new(), false);
+        let mut connected = false;
         loop {
-            let received = tokio::select! {
-                received = io.read_buf(&mut input) => received.unwrap_or(0),
-                _ = reset.changed() => 0,
+            let frame = tokio::select! {
+                frame = client.next() => frame,
+                _ = reset.changed() => None,
             };
-            if received == 0 {
-                return;
+            let Some(frame) = frame else { return };
+            let mut out = BytesMut::new();
+            self.state().links[link].1 += 1;
+            if connected {
+                self.answer(RequestFrame::decode(frame).unwrap(), &mut out);
+            } else {
+                connected = true;
+                self.connect(at, &ConnectRequest::decode(frame).unwrap(), &mut out);
             }
-            while let Some(frame) = frames.next(&mut input).unwrap() {
-                let mut out = BytesMut::new();
-                self.state().links[link].1 += 1;
-                if connected {
-                    self.answer(RequestFrame::decode(frame).unwrap(), &mut out);
-                } else {
-                    connected = true;
-                    self.connect(at, &ConnectRequest::decode(frame).unwrap(), &mut out);
-                }
-                let _ = io.write_all(&out).await;
-            }
+            client.send(&out).await;
         }
     }
 
@@ -123,13 +117,7 @@ impl Net {
             request.session_id
         };
         state.attached.push((at, session_id));
-        let response = ConnectResponse {
-            timeout_ms: request.timeout_ms,
-            session_id,
-            password: vec![7; 16].into(),
-            read_only: Some(false),
-        };
-        write_frame(out, |out| response.write(out));
+        attached(request, session_id, out);
     }
 
     fn answer(&self, frame: RequestFrame, out: &mut BytesMut) {
@@ -170,9 +158,9 @@ impl Transport for Net {
                 Some(Nobody) | None => Err(io::ErrorKind::ConnectionRefused.into()),
                 Some(Server(after)) => {
                     sleep(after).await;
-                    let (client, server) = tokio::io::duplex(64 * 1024);
+                    let (server, client) = Link::open();
                     tokio::spawn(self.clone().serve(at, server));
-                    Ok(Box::new(client) as Box<dyn Io>)
+                    Ok(client)
                 }
             }
         })

@@ -1,20 +1,18 @@
 //! Refused credentials on virtual time, against a server that is written out frame by frame.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
+use crate::link::{Link, attached};
 use bytes::{Bytes, BytesMut};
 use docent_core::{
     Client, ClientBuilder, ConnectionState, Dialled, ErrorKind, Io, ServerAddress, TokioClock, Transport,
 };
 use docent_proto::{
-    Code, ConnectRequest, ConnectResponse, Frames, Record, ReplyHeader, Request, RequestFrame, Response,
-    Stat, write_frame,
+    Code, ConnectRequest, Record, ReplyHeader, Request, RequestFrame, Response, Stat, write_frame,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
 /// Reaches servers that refuse the credentials of the first `refusals` sessions.
@@ -32,33 +30,29 @@ impl Transport for Servers {
 
     fn dial<'a>(&'a self, _: &'a ServerAddress, _: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
         Box::pin(async {
-            let (client, server) = tokio::io::duplex(64 * 1024);
+            let (server, client) = Link::open();
             tokio::spawn(self.clone().serve(server));
-            Ok(Box::new(client) as Box<dyn Io>)
+            Ok(client)
         })
     }
 }
 
 impl Servers {
     /// Serves one link until the client goes or is refused.
-    async fn serve(self, mut io: DuplexStream) {
-        let frames = Frames::new(1024 * 1024);
-        let mut input = BytesMut::new();
+    async fn serve(self, mut client: Link) {
         let mut session = None;
-        while io.read_buf(&mut input).await.unwrap_or(0) > 0 {
-            while let Some(frame) = frames.next(&mut input).unwrap() {
-                let mut out = BytesMut::new();
-                let code = match session {
-                    None => {
-                        session = Some(self.connect(frame, &mut out));
-                        Code::OK
-                    }
-                    Some(session) => self.answer(session, frame, &mut out),
-                };
-                io.write_all(&out).await.unwrap();
-                if code != Code::OK {
-                    return;
+        while let Some(frame) = client.next().await {
+            let mut out = BytesMut::new();
+            let code = match session {
+                None => {
+                    session = Some(self.connect(frame, &mut out));
+                    Code::OK
                 }
+                Some(session) => self.answer(session, frame, &mut out),
+            };
+            client.send(&out).await;
+            if code != Code::OK {
+                return;
             }
         }
     }
@@ -70,13 +64,7 @@ impl Servers {
             0 => self.opened.fetch_add(1, Ordering::Relaxed) + 1,
             session => session,
         };
-        let response = ConnectResponse {
-            timeout_ms: request.timeout_ms,
-            session_id: i64::try_from(session).unwrap(),
-            password: Bytes::from_static(&[7; 16]),
-            read_only: Some(false),
-        };
-        write_frame(out, |out| response.write(out));
+        attached(&request, i64::try_from(session).unwrap(), out);
         session
     }
 

@@ -1,19 +1,17 @@
 //! The end of a session that was given up, on virtual time: servers that take nothing without credentials,
 //! and servers that hang up.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
+use crate::link::{Link, attached};
 use bytes::{Bytes, BytesMut};
 use docent_core::{Client, ConnectionState, Dialled, Io, ServerAddress, TokioClock, Transport};
 use docent_proto::{
-    Code, ConnectRequest, ConnectResponse, Frames, Record, ReplyHeader, Request, RequestFrame, Response,
-    Stat, write_frame, xid,
+    Code, ConnectRequest, Record, ReplyHeader, Request, RequestFrame, Response, Stat, write_frame, xid,
 };
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -78,31 +76,26 @@ impl Server {
         client
     }
 
-    async fn serve(self, mut io: DuplexStream) {
+    async fn serve(self, mut client: Link) {
         let mut reset = self.state().reset.subscribe();
-        let frames = Frames::new(1024 * 1024);
-        let (mut input, mut session, mut authenticated) = (BytesMut::new(), None, false);
+        let (mut session, mut authenticated) = (None, false);
         loop {
-            let received = tokio::select! {
-                received = io.read_buf(&mut input) => received.unwrap_or(0),
-                _ = reset.changed() => 0,
+            let frame = tokio::select! {
+                frame = client.next() => frame,
+                _ = reset.changed() => None,
             };
-            if received == 0 {
-                return;
-            }
-            while let Some(frame) = frames.next(&mut input).unwrap() {
-                let mut out = BytesMut::new();
-                let code = match session {
-                    None => {
-                        session = Some(self.connect(frame, &mut out));
-                        Some(Code::OK)
-                    }
-                    Some(session) => self.answer(session, frame, &mut authenticated, &mut out),
-                };
-                let _ = io.write_all(&out).await;
-                if code != Some(Code::OK) {
-                    return;
+            let Some(frame) = frame else { return };
+            let mut out = BytesMut::new();
+            let code = match session {
+                None => {
+                    session = Some(self.connect(frame, &mut out));
+                    Some(Code::OK)
                 }
+                Some(session) => self.answer(session, frame, &mut authenticated, &mut out),
+            };
+            client.send(&out).await;
+            if code != Some(Code::OK) {
+                return;
             }
         }
     }
@@ -118,13 +111,7 @@ impl Server {
         };
         let is_known = session_id != OLD || !state.ended;
         state.attached += usize::from(session_id == OLD);
-        let response = ConnectResponse {
-            timeout_ms: if is_known { request.timeout_ms } else { 0 },
-            session_id: if is_known { session_id } else { 0 },
-            password: Bytes::from_static(&[7; 16]),
-            read_only: Some(false),
-        };
-        write_frame(out, |out| response.write(out));
+        attached(&request, if is_known { session_id } else { 0 }, out);
         session_id
     }
 
@@ -172,9 +159,9 @@ impl Transport for Server {
             if !self.state().reachable {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
-            let (client, server) = tokio::io::duplex(64 * 1024);
+            let (server, client) = Link::open();
             tokio::spawn(self.clone().serve(server));
-            Ok(Box::new(client) as Box<dyn Io>)
+            Ok(client)
         })
     }
 }
