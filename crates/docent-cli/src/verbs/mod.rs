@@ -9,6 +9,7 @@ mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod elect;
 pub(crate) mod inspect;
+mod kind_at;
 pub(crate) mod lock;
 pub(crate) mod man;
 pub(crate) mod queue;

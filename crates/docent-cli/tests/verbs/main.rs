@@ -9,5 +9,6 @@ mod doctor;
 mod doctor_faults;
 mod guide;
 mod inspect;
+mod kinds;
 mod queue;
 mod register;

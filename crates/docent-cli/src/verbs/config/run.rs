@@ -3,6 +3,7 @@ use super::{edit, get, history, set, watch};
 use crate::app::App;
 use crate::child::Signals;
 use crate::exit::{Failure, Outcome};
+use crate::verbs::kind_at::{ensure_value, or_unread};
 use bytes::Bytes;
 use docent::Client;
 use docent::config::{Config, Raw};
@@ -20,7 +21,10 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         let config = |key: &str| value(client, key);
         match &arguments.action {
             Action::Get(get) => signals.or(get::run(app, &config(&get.key)?, get)).await?,
-            Action::Set(set) => signals.or(set::run(app, &config(&set.key)?, set, &given)).await?,
+            Action::Set(set) => {
+                or_unread(signals.or(ensure_value(client, &set.key)).await?)?;
+                signals.or(set::run(app, &config(&set.key)?, set, &given)).await?
+            }
             Action::Edit(edit) => edit::run(app, &config(&edit.key)?, edit, signals).await,
             Action::Watch(watch) => watch::run(app, &config(&watch.key)?, watch, signals).await,
             Action::History { key } => signals.or(history::list(app, &config(key)?)).await?,

@@ -35,6 +35,18 @@ pub(super) enum Action {
     Requeue(Requeue),
 }
 
+impl Action {
+    /// Path of the queue.
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::Put(put) => &put.path,
+            Self::Take(take) => &take.path,
+            Self::Peek(path) | Self::Len(path) | Self::Dead(path) => &path.path,
+            Self::Requeue(requeue) => &requeue.path,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Path {
     /// Path of the queue

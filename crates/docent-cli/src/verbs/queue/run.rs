@@ -2,6 +2,7 @@ use super::arguments::{Action, Arguments};
 use super::{dead, look, put, take};
 use crate::app::App;
 use crate::exit::{Failure, Outcome};
+use crate::verbs::kind_at::{ensure_queue, or_unread};
 use bytes::Bytes;
 use docent::Client;
 use docent::config::Raw;
@@ -11,6 +12,11 @@ use docent::queue::Queue;
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     app.with_signals(async |client, signals| {
         let queue = |path: &str| queue(client, path);
+        let is_queue = signals.or(ensure_queue(client, arguments.action.path())).await?;
+        match &arguments.action {
+            Action::Put(_) => or_unread(is_queue)?,
+            _ => is_queue?,
+        }
         match &arguments.action {
             Action::Put(put) => put::run(app, &queue(&put.path)?, put, signals).await,
             Action::Take(take) => {
