@@ -7,6 +7,9 @@ use docent::client::{Client, ClientBuilder};
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// Time limit of operations where none was given: the library's.
+const OPERATION: Duration = Duration::from_secs(15);
+
 /// Longest wait for the session to be ended at the servers before the program goes on to its end.
 const CLOSE: Duration = Duration::from_secs(2);
 
@@ -29,7 +32,8 @@ impl App {
         Ok(self.client_builder()?.connect().await?)
     }
 
-    /// As [`connect`](Self::connect), until a signal comes. `label` stands in the nodes of the client.
+    /// As [`connect`](Self::connect), until a signal comes. `label` stands in the nodes of the client. It
+    /// takes at most `limit`, unless `--timeout` says how long.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); `Signal`.
@@ -37,12 +41,18 @@ impl App {
         &self,
         signals: &mut Signals,
         label: Option<&str>,
+        limit: Option<Duration>,
     ) -> Result<Client, Failure> {
         let mut builder = self.client_builder()?;
         if let Some(label) = label {
             builder = builder.label(label);
         }
-        Ok(signals.or(builder.connect()).await??)
+        let Some(limit) = limit.filter(|_| self.global.timeout.is_none()) else {
+            return Ok(signals.or(builder.connect()).await??);
+        };
+        let later = self.global.client_options()?.operation_timeout.unwrap_or(OPERATION);
+        let connecting = builder.operation_timeout(limit.min(later)).connect();
+        Ok(signals.or(connecting).await??.with_operation_timeout(later))
     }
 
     /// Connects, runs `work` with the client and the signals that come, and ends the session.
@@ -65,7 +75,7 @@ impl App {
         signals: &mut Signals,
         work: impl AsyncFnOnce(&Client, &mut Signals) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let client = self.connect_or_signal(signals, None).await?;
+        let client = self.connect_or_signal(signals, None, None).await?;
         let done = work(&client, signals).await;
         close(&client).await;
         done

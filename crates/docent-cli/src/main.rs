@@ -11,16 +11,23 @@ mod log;
 mod output;
 mod verbs;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use cli::Cli;
 use exit::Failure;
 use std::process::ExitCode;
+
+/// An empty variable behind `--` must not turn a lock for a command into one that is held without end.
+const NO_COMMAND: &str = "nothing follows '--': a command or a value was expected there";
 
 /// Runs the command of the arguments. Everything happens on the main thread, which lives as long as the
 /// process: a child that dies with the thread that spawned it needs that.
 fn main() -> ExitCode {
     if let Some(code) = child::become_command_if_asked().or_else(child::keep_if_asked) {
         return code;
+    }
+    if std::env::args_os().next_back().is_some_and(|last| last == "--") {
+        Cli::command().error(ErrorKind::TooFewValues, NO_COMMAND).exit();
     }
     let cli = Cli::parse();
     let output = output::Output::new(&cli.global);

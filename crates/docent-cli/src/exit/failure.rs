@@ -115,7 +115,12 @@ impl Failure {
 
     /// True when it is to be told on standard error.
     pub(super) fn is_told(&self) -> bool {
-        !matches!(self.kind, FailureKind::Signal(_) | FailureKind::BrokenPipe)
+        !matches!(self.kind, FailureKind::Signal(_) | FailureKind::BrokenPipe) && !self.is_expected()
+    }
+
+    /// True when the exit code that was asked for says that this is no failure: it is told as progress is.
+    pub(super) fn is_expected(&self) -> bool {
+        matches!(self.kind, FailureKind::NotAcquired { code: Some(0) })
     }
 
     /// Exit code of the program.

@@ -26,6 +26,8 @@ pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {
         Err(failure) => {
             if failure.is_told() {
                 output.error(&failure);
+            } else if failure.is_expected() {
+                output.progress(failure.to_string());
             }
             failure.code()
         }

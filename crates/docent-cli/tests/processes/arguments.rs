@@ -63,7 +63,8 @@ both_backends! {
 #[tokio::test]
 async fn usage_errors_name_the_value_and_the_rule() {
     let server = Server::start().await.unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
+        (&["lock", "/a", "--"], "nothing follows '--'"),
         (&["lock", "a"], "must start with '/'"),
         (&["lock", "/a", "--permits", "5/4"], "at most LIMIT"),
         (&["lock", "/a", "--wait", "soon"], "as in 1500ms or 30s"),

@@ -5,6 +5,7 @@ use docent::Client;
 use docent::node::{Acl, CreateMode};
 use docent_battery::{Backend, Port, both_backends};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// Code of `docent lock /a` around a command.
 async fn code(connect: &str, words: &[&str]) -> i32 {
@@ -36,6 +37,31 @@ both_backends! {
         assert!(late.stderr.contains("not acquired in 300ms"), "{}", late.stderr);
     }
 
+    async fn a_lock_that_is_not_free_is_not_told_where_that_is_no_failure(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut holder = Run::start(&connect, ["lock", "/a"]);
+        assert!(holder.line().await.starts_with("/a "));
+        for wait in ["--nonblock", "--wait=100ms"] {
+            let refused = run(&connect, ["lock", wait, "--conflict-exit-code", "0", "/a", "--", "echo", "x"]).await;
+            assert_eq!((refused.code, refused.stdout.len(), &*refused.stderr), (0, 0, ""));
+        }
+    }
+
+    async fn a_free_lock_is_acquired_however_short_the_wait(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        for wait in ["0", "1ms"] {
+            for (path, kind) in
+                [("/x", &["--exclusive"][..]), ("/p", &["--permits", "1/2"]), ("/x", &["--shared"]), ("/a", &[])]
+            {
+                let words = ["lock", "--wait", wait, path];
+                let held = run(&connect, words.iter().chain(kind).chain(&["--", "echo", "held"])).await;
+                assert_eq!((held.code, held.stdout), (0, vec!["held".to_owned()]), "{kind:?} {}", held.stderr);
+            }
+        }
+    }
+
     async fn missing_permission_has_a_code_of_its_own(backend: Backend) {
         let server = backend.start().await;
         let builder = Client::builder(servers(&server)).auth_digest("owner", "secret");
@@ -62,6 +88,18 @@ async fn servers_that_cannot_be_reached_have_a_code_of_their_own() {
     let ended = run(&nobody, ["--timeout", "300ms", "lock", "/a", "--", "echo", "held"]).await;
     assert_eq!((ended.code, ended.stdout.len()), (69, 0), "{ended:?}");
     assert!(ended.stderr.contains("refused"), "it says why: {}", ended.stderr);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_not_waited_for_does_not_wait_long_for_servers() {
+    let nobody = Port::claim().unwrap().address().to_string();
+    let begun = Instant::now();
+    for wait in ["--nonblock", "--wait=1s"] {
+        let ended = run(&nobody, ["lock", wait, "/a", "--", "echo", "held"]).await;
+        assert_eq!((ended.code, ended.stdout.len()), (69, 0), "{ended:?}");
+    }
+    // The time limit of an operation is 15 s.
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ const TERM_INTERVAL: Duration = Duration::from_secs(1);
 /// Stands for election until a signal comes, or listens.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
-    let client = app.connect_or_signal(&mut signals, None).await?;
+    let client = app.connect_or_signal(&mut signals, None, None).await?;
     let outcome = match arguments.listen {
         true => match Election::new(&client, &arguments.path) {
             Ok(election) => listen(app, &election, &mut signals).await,

@@ -24,15 +24,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) kind: Kind,
 
-    /// Do not wait: fail with 75 when it is not free
+    /// Do not wait: fail with 75 when it is not free, and with 69 when no server answers within 5s
     #[arg(short, long, conflicts_with = "wait")]
     pub(super) nonblock: bool,
 
-    /// Longest time to wait, as in 30s; then fail with 75
+    /// Longest time to wait, as in 30s; then fail with 75. It bounds connecting too, but for the first 5s
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(super) wait: Option<Duration>,
 
-    /// Exit code in place of 75 when it was not acquired
+    /// Exit code in place of 75 when it was not acquired, with 0 it is told on a terminal only
     #[arg(short = 'E', long, value_name = "CODE")]
     pub(super) conflict_exit_code: Option<u8>,
 

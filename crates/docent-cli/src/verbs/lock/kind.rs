@@ -15,6 +15,12 @@ pub(super) enum Lock {
     Permits(Box<Semaphore>, u32),
 }
 
+/// Least time that servers have to answer, also where a lock is not waited for.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Shortest wait that leaves time for a round trip.
+const ROUND_TRIP: Duration = Duration::from_secs(1);
+
 /// How long to wait for a lock.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Patience {
@@ -29,6 +35,16 @@ impl Arguments {
             _ if self.nonblock => Patience::None,
             Some(time) => Patience::Until(time),
             None => Patience::Endless,
+        }
+    }
+
+    /// Longest time to connect where `--timeout` does not say: a lock that is not waited for long does not
+    /// wait long for servers either.
+    pub(super) fn connect_limit(&self) -> Option<Duration> {
+        match self.patience() {
+            Patience::None => Some(CONNECT),
+            Patience::Until(time) => Some(time.max(CONNECT)),
+            Patience::Endless => None,
         }
     }
 }
@@ -48,36 +64,42 @@ impl Lock {
         })
     }
 
-    /// Acquires it.
+    /// Acquires it. One that is free is acquired however short the wait is.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub(super) async fn acquire(&self, patience: Patience) -> Result<Held, AcquireError> {
+        match patience {
+            Patience::None => self.try_acquire().await,
+            Patience::Until(time) if time < ROUND_TRIP => match self.try_acquire().await {
+                Err(AcquireError::Busy(_)) => self.acquire_timeout(time).await,
+                tried => tried,
+            },
+            Patience::Until(time) => self.acquire_timeout(time).await,
+            Patience::Endless => match self {
+                Self::Mutex(lock) => lock.acquire().await.map(Held::Mutex),
+                Self::Read(lock) => lock.read().await.map(Held::Read),
+                Self::Write(lock) => lock.write().await.map(Held::Write),
+                Self::Permits(lock, wanted) => lock.acquire_many(*wanted).await.map(Held::Permits),
+            },
+        }
+    }
+
+    async fn try_acquire(&self) -> Result<Held, AcquireError> {
         match self {
-            Self::Mutex(lock) => match patience {
-                Patience::None => lock.try_acquire().await,
-                Patience::Until(time) => lock.acquire_timeout(time).await,
-                Patience::Endless => lock.acquire().await,
-            }
-            .map(Held::Mutex),
-            Self::Read(lock) => match patience {
-                Patience::None => lock.try_read().await,
-                Patience::Until(time) => lock.read_timeout(time).await,
-                Patience::Endless => lock.read().await,
-            }
-            .map(Held::Read),
-            Self::Write(lock) => match patience {
-                Patience::None => lock.try_write().await,
-                Patience::Until(time) => lock.write_timeout(time).await,
-                Patience::Endless => lock.write().await,
-            }
-            .map(Held::Write),
-            Self::Permits(lock, wanted) => match patience {
-                Patience::None => lock.try_acquire_many(*wanted).await,
-                Patience::Until(time) => lock.acquire_many_timeout(*wanted, time).await,
-                Patience::Endless => lock.acquire_many(*wanted).await,
-            }
-            .map(Held::Permits),
+            Self::Mutex(lock) => lock.try_acquire().await.map(Held::Mutex),
+            Self::Read(lock) => lock.try_read().await.map(Held::Read),
+            Self::Write(lock) => lock.try_write().await.map(Held::Write),
+            Self::Permits(lock, wanted) => lock.try_acquire_many(*wanted).await.map(Held::Permits),
+        }
+    }
+
+    async fn acquire_timeout(&self, time: Duration) -> Result<Held, AcquireError> {
+        match self {
+            Self::Mutex(lock) => lock.acquire_timeout(time).await.map(Held::Mutex),
+            Self::Read(lock) => lock.read_timeout(time).await.map(Held::Read),
+            Self::Write(lock) => lock.write_timeout(time).await.map(Held::Write),
+            Self::Permits(lock, wanted) => lock.acquire_many_timeout(*wanted, time).await.map(Held::Permits),
         }
     }
 

@@ -13,7 +13,8 @@ use docent::guard::Guard;
 /// Acquires the lock, runs the command, and releases.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
-    let client = app.connect_or_signal(&mut signals, arguments.label.as_deref()).await?;
+    let label = arguments.label.as_deref();
+    let client = app.connect_or_signal(&mut signals, label, arguments.connect_limit()).await?;
     let outcome = locked(app, arguments, &client, &mut signals).await;
     // The lock's node is deleted and the session ended, also where a wait was left.
     close(&client).await;
