@@ -33,17 +33,46 @@ fn curator(place: &Place<'_>) -> Option<Found> {
         let folder = place.view.folder(path);
         folder.map(|folder| contenders(&Place::new(place.view, path, folder), markers)).unwrap_or_default()
     };
-    let permits = counted(below(&leases, PERMITS), limit);
-    let mut waiters = below(&locks, MUTEX);
-    // The one that has the turn has its tickets for permits already.
-    if let Some(turn) = waiters.first()
-        && permits.iter().any(|permit| !permit.holds && permit.session == turn.session)
-    {
-        waiters.remove(0);
-    }
-    let writers = writers(&permits).into_iter().chain(writers(&waiters));
-    let semaphore = Semaphore { limit, permits, waiters: waiting(waiters) };
+    let (tickets, turns) = (below(&leases, PERMITS), below(&locks, MUTEX));
+    let writers = writers(&tickets).into_iter().chain(writers(&turns));
+    let out = out(&tickets, &turns, limit);
+    let (permits, waiters) = standing(tickets, turns, out);
+    let semaphore = Semaphore { limit, permits, waiters };
     Some(Found::new(Recipe::Semaphore(semaphore)).by(writers))
+}
+
+/// Number of the tickets that are permits: those within the limit. Without a limit the last one waits when it
+/// came after the first turn, of the same session: a turn is given back once its permits are held.
+fn out(tickets: &[Contender], turns: &[Contender], limit: Option<u32>) -> usize {
+    let waits = |ticket: &Contender, turn: &Contender| {
+        ticket.session.is_some() && ticket.session == turn.session && ticket.fence > turn.fence
+    };
+    match limit {
+        Some(limit) => tickets.len().min(limit as usize),
+        None => match (tickets.last(), turns.first()) {
+            (Some(ticket), Some(turn)) if waits(ticket, turn) => tickets.len() - 1,
+            _ => tickets.len(),
+        },
+    }
+}
+
+/// Those who hold the first `out` tickets, and those who wait: with a ticket, or for their turn.
+fn standing(
+    mut tickets: Vec<Contender>,
+    mut turns: Vec<Contender>,
+    out: usize,
+) -> (Vec<Contender>, Vec<Contender>) {
+    let mut beyond = tickets.split_off(out);
+    // The one that has the turn has its tickets for permits already, and is one waiter with all of them.
+    let first = turns.first().and_then(|turn| beyond.iter().position(|one| one.session == turn.session));
+    if let Some(first) = first {
+        let turn = turns.remove(0);
+        beyond[first].since = turn.since;
+        let name = beyond[first].name.clone();
+        beyond.retain(|one| one.session != turn.session || one.name == name);
+    }
+    beyond.extend(turns);
+    (held(tickets), waiting(beyond))
 }
 
 /// True when one of the folders has tickets, or the node has a limit: other folders may have these names.
@@ -65,25 +94,24 @@ fn leases(place: &Place<'_>) -> Option<Found> {
         return None;
     }
     let writers = writers(&permits);
-    let semaphore = Semaphore { limit: None, permits: counted(permits, None), waiters: Vec::new() };
+    let semaphore = Semaphore { limit: None, permits: held(permits), waiters: Vec::new() };
     Some(Found::new(Recipe::Semaphore(semaphore)).by(writers))
 }
 
-/// Permits are held up to the limit; who is beyond it waits for any of them.
-fn counted(mut permits: Vec<Contender>, limit: Option<u32>) -> Vec<Contender> {
-    for (index, permit) in permits.iter_mut().enumerate() {
-        permit.holds = limit.is_none_or(|limit| index < limit as usize);
-        permit.waits_for = None;
+/// Permits are held side by side.
+fn held(mut permits: Vec<Contender>) -> Vec<Contender> {
+    for permit in &mut permits {
+        (permit.holds, permit.waits_for) = (true, None);
     }
     permits
 }
 
-/// Turns are waited for, none is held: who has the turn waits for a permit.
-fn waiting(mut turns: Vec<Contender>) -> Vec<Contender> {
-    for turn in &mut turns {
-        (turn.holds, turn.held, turn.role) = (false, None, Role::Shared);
+/// Who has a turn, or a ticket beyond the limit, waits for any of the permits.
+fn waiting(mut waiters: Vec<Contender>) -> Vec<Contender> {
+    for waiter in &mut waiters {
+        (waiter.holds, waiter.held, waiter.role) = (false, None, Role::Shared);
     }
-    turns
+    waiters
 }
 
 /// The limit in the node, as kazoo and Docent keep it.

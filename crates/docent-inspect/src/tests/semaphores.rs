@@ -1,12 +1,17 @@
-use super::tree::Tree;
+use super::tree::{FIRST_MS, Tree};
 use super::{ADDRESS, DOCENT, HEX, UUID};
-use crate::{Kind, Recipe, Semaphore, Writer};
+use crate::{Contender, Kind, Recipe, Semaphore, Writer};
+use docent_core::recipe::since_1970_ms;
 
 fn semaphore(recipe: Recipe) -> Semaphore {
     match recipe {
         Recipe::Semaphore(semaphore) => semaphore,
         other => panic!("no semaphore: {other:?}"),
     }
+}
+
+fn numbers(contenders: &[Contender]) -> Vec<i32> {
+    contenders.iter().map(|one| one.number.unwrap()).collect()
 }
 
 fn lease(number: u32) -> String {
@@ -24,10 +29,39 @@ fn permits_beyond_the_limit_wait() {
         .ephemeral(&format!("/s/locks/_c_{UUID}-lock-0000000002"), ADDRESS);
     let semaphore = semaphore(tree.report("/s").recipe);
     assert_eq!(semaphore.limit, Some(2));
-    assert_eq!(semaphore.permits.iter().map(|one| one.holds).collect::<Vec<_>>(), [true, true, false]);
-    // The first of the turns is that of the third permit.
-    assert_eq!(semaphore.waiters.iter().map(|one| one.number.unwrap()).collect::<Vec<_>>(), [2]);
-    assert!(semaphore.waiters.iter().all(|one| !one.holds));
+    assert_eq!(numbers(&semaphore.permits), [1, 2]);
+    assert!(semaphore.permits.iter().all(|one| one.holds));
+    // The first of the turns is that of the third ticket.
+    assert_eq!(numbers(&semaphore.waiters), [3, 2]);
+    assert!(semaphore.waiters.iter().all(|one| !one.holds && one.held.is_none()));
+    assert_eq!(since_1970_ms(semaphore.waiters[0].since.unwrap().at), FIRST_MS + 6_000);
+}
+
+#[test]
+fn a_waiter_with_several_tickets_is_one() {
+    let tree = Tree::default()
+        .node("/s", "1")
+        .ephemeral(&lease(1), DOCENT)
+        .ephemeral(&format!("/s/locks/_c_{UUID}-lock-0000000001"), DOCENT)
+        .ephemeral(&lease(2), DOCENT)
+        .ephemeral(&lease(3), DOCENT);
+    let semaphore = semaphore(tree.report("/s").recipe);
+    assert_eq!((numbers(&semaphore.permits), numbers(&semaphore.waiters)), (vec![1], vec![2]));
+}
+
+#[test]
+fn without_a_limit_the_ticket_of_the_turn_waits() {
+    let turn = |number: u32| format!("/s/locks/_c_{UUID}-lock-{number:010}");
+    let tree = Tree::default().ephemeral(&lease(1), ADDRESS).ephemeral(&turn(1), ADDRESS);
+    let before = semaphore(tree.report("/s").recipe);
+    assert_eq!((numbers(&before.permits), numbers(&before.waiters)), (vec![1], vec![1]));
+    let tree = Tree::default()
+        .ephemeral(&lease(1), ADDRESS)
+        .ephemeral(&turn(1), ADDRESS)
+        .ephemeral(&lease(2), ADDRESS)
+        .ephemeral(&turn(3), ADDRESS);
+    let after = semaphore(tree.report("/s").recipe);
+    assert_eq!((numbers(&after.permits), numbers(&after.waiters)), (vec![1], vec![2, 3]));
 }
 
 #[test]
