@@ -157,7 +157,7 @@ pub(crate) fn look(
     limits: &Limits,
 ) -> Result<Inspected, Vec<Read>> {
     let clock = server_time(nodes, now);
-    let view = View::new(nodes, clock.map_or(SystemTime::UNIX_EPOCH, |clock| clock.now), limits);
+    let view = View::new(nodes, clock, limits);
     let found = recognise(&view, path);
     let missing = view.missing();
     if !missing.is_empty() {
@@ -165,9 +165,9 @@ pub(crate) fn look(
     }
     let report = Report {
         path: path.to_owned(),
+        writers: found.writers(),
         recipe: found.recipe,
         may_be: found.may_be,
-        writers: found.writers.into_iter().collect(),
         refused: view.refused(),
         left_out: view.left_out(),
         as_of_zxid: view.newest_zxid(),

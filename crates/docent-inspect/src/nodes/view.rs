@@ -1,6 +1,6 @@
 use super::{Data, Folder, Known, Nodes, Read};
 use crate::inspect::Limits;
-use crate::report::{LeftOut, Refusal, Since};
+use crate::report::{LeftOut, Refusal, ServerTime, Since, TimeSource};
 use docent_core::Stat;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
@@ -12,7 +12,7 @@ use std::time::SystemTime;
 pub(crate) struct View<'a> {
     nodes: &'a Nodes,
     /// Time of the servers' clock that ages are counted to.
-    now: SystemTime,
+    clock: ServerTime,
     limits: &'a Limits,
     touched: RefCell<Touched>,
     /// Number of nodes that were not looked for because of a limit.
@@ -27,8 +27,16 @@ struct Touched {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(nodes: &'a Nodes, now: SystemTime, limits: &'a Limits) -> Self {
-        Self { nodes, now, limits, touched: RefCell::default(), skipped: Cell::default() }
+    pub(crate) fn new(nodes: &'a Nodes, clock: Option<ServerTime>, limits: &'a Limits) -> Self {
+        // Without a clock there is no node that could have an age.
+        let epoch = ServerTime { now: SystemTime::UNIX_EPOCH, source: TimeSource::NewestStat };
+        Self {
+            nodes,
+            clock: clock.unwrap_or(epoch),
+            limits,
+            touched: RefCell::default(),
+            skipped: Cell::default(),
+        }
     }
 
     pub(crate) fn limits(&self) -> &'a Limits {
@@ -77,11 +85,12 @@ impl<'a> View<'a> {
 
     /// A time with its age.
     pub(crate) fn since(&self, at: SystemTime) -> Since {
-        Since { at, age: self.now.duration_since(at).unwrap_or_default() }
+        let age = self.clock.now.duration_since(at).unwrap_or_default();
+        Since { at, age, is_at_least: self.clock.source == TimeSource::NewestStat }
     }
 
     pub(crate) fn now(&self) -> SystemTime {
-        self.now
+        self.clock.now
     }
 
     /// Reads that were looked for and are not known yet.

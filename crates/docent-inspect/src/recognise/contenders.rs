@@ -3,6 +3,7 @@ use crate::report::{Contender, NodeText, Writer};
 use docent_core::recipe::ContenderName;
 use docent_core::recipe::curator::is_revocation;
 use docent_core::{ClientIdentity, Fence, Role};
+use std::net::IpAddr;
 
 /// Markers in the names of contenders, each with its role.
 pub(super) type Markers = [(&'static str, Role)];
@@ -113,12 +114,18 @@ fn writer(name: &ContenderName<'_>, data: Option<&Data>) -> Writer {
     if is_kazoo(name.marker) {
         return Writer::Kazoo;
     }
-    let bytes = data.and_then(|data| data.bytes.clone());
-    if bytes.is_some_and(|bytes| client(&NodeText::new(bytes)).is_some()) {
-        Writer::Docent
-    } else if name.id.len() == GO_ID && !name.id[..GO_ID - 1].contains('-') {
-        Writer::GoZookeeper
-    } else {
-        Writer::Curator
+    match by_identity(data.and_then(|data| data.bytes.as_deref())) {
+        Writer::Docent => Writer::Docent,
+        _ if name.id.len() == GO_ID && !name.id[..GO_ID - 1].contains('-') => Writer::GoZookeeper,
+        writer => writer,
+    }
+}
+
+/// Docent or Curator, as far as the data tells of a node that both name in one way.
+pub(super) fn by_identity(data: Option<&[u8]>) -> Writer {
+    match data.and_then(|data| std::str::from_utf8(data).ok()) {
+        Some(text) if ClientIdentity::parse(text).is_some() => Writer::Docent,
+        Some(text) if text.is_empty() || text.parse::<IpAddr>().is_ok() => Writer::Curator,
+        _ => Writer::DocentOrCurator,
     }
 }

@@ -7,7 +7,7 @@ pub(crate) struct Found {
     pub(crate) recipe: Recipe,
     /// Other kinds with the same layout.
     pub(crate) may_be: Vec<Kind>,
-    pub(crate) writers: BTreeSet<Writer>,
+    writers: BTreeSet<Writer>,
 }
 
 impl Found {
@@ -18,6 +18,13 @@ impl Found {
     pub(super) fn may_be(mut self, kinds: impl IntoIterator<Item = Kind>) -> Self {
         self.may_be.extend(kinds);
         self
+    }
+
+    /// Libraries whose formats were seen. One that cannot be told is left out beside those that it may be.
+    pub(crate) fn writers(&self) -> Vec<Writer> {
+        let is_told = self.writers.contains(&Writer::Docent) || self.writers.contains(&Writer::Curator);
+        let is_news = |writer: &Writer| !(is_told && *writer == Writer::DocentOrCurator);
+        self.writers.iter().copied().filter(is_news).collect()
     }
 
     pub(super) fn by(mut self, writers: impl IntoIterator<Item = Writer>) -> Self {

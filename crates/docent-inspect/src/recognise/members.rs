@@ -1,8 +1,8 @@
+use super::contenders::by_identity;
 use super::found::{Found, member_writers};
 use super::semaphore::is_hex_id;
 use crate::nodes::{Place, agree};
 use crate::report::{Kind, Member, Membership, NodeText, Recipe, Writer};
-use docent_core::ClientIdentity;
 
 /// Text behind the id in the names of kazoo's party.
 const PARTY: &str = "__party__";
@@ -42,19 +42,18 @@ fn members(place: &Place<'_>) -> Vec<Member> {
 /// A member by its node.
 pub(super) fn member(place: &Place<'_>, name: &str) -> Member {
     let data = place.data(name);
-    let bytes = data.and_then(|data| data.bytes.clone()).filter(|bytes| !bytes.is_empty());
-    let text = bytes.map(NodeText::new);
-    let is_docent = text.as_ref().and_then(NodeText::as_str).and_then(ClientIdentity::parse).is_some();
+    let bytes = data.and_then(|data| data.bytes.clone());
+    let writer = by_identity(bytes.as_deref());
     let stat = data.map(|data| &data.stat);
     Member {
         name: name.to_owned(),
         id: id(name).to_owned(),
-        writer: match is_docent {
-            true => Writer::Docent,
-            false if is_kazoo_member(name) || is_hex_id(name) => Writer::Kazoo,
-            false => Writer::Curator,
+        writer: match writer {
+            Writer::Docent => Writer::Docent,
+            _ if is_kazoo_member(name) || is_hex_id(name) => Writer::Kazoo,
+            writer => writer,
         },
-        data: text,
+        data: bytes.filter(|bytes| !bytes.is_empty()).map(NodeText::new),
         since: stat.map(|stat| place.view.since(stat.created)),
         session: stat.and_then(|stat| stat.owner),
     }

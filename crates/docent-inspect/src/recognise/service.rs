@@ -24,7 +24,7 @@ pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
     let name = place.name();
     let instances = instances(place, RegistryLayout::Curator, name);
     let service = Service { layout: RegistryLayout::Curator, name: name.to_owned(), instances };
-    Some(Found::new(Recipe::Service(service)).by([Writer::Curator]))
+    Some(Found::new(Recipe::Service(service)).by([Writer::DocentOrCurator]))
 }
 
 /// True for the data of an instance of `service` in a node of this name.
@@ -66,7 +66,7 @@ pub(super) fn registry(place: &Place<'_>) -> Option<Found> {
         return None;
     }
     let writer = match layout_found {
-        RegistryLayout::Curator => Writer::Curator,
+        RegistryLayout::Curator => Writer::DocentOrCurator,
         RegistryLayout::Dubbo => Writer::Dubbo,
     };
     let services = place.names.iter().map(|name| service_name(place, layout_found, name)).collect();

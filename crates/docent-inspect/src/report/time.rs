@@ -13,6 +13,9 @@ pub struct Since {
     pub at: SystemTime,
     /// Time between it and the report's [`ServerTime`]; zero where the servers' clock went back.
     pub age: Duration,
+    /// True when the age may be longer: the present is only known by the
+    /// [newest time](TimeSource::NewestStat) in any node. Not serialized: the report's clock says so.
+    pub is_at_least: bool,
 }
 
 impl PartialEq for Since {

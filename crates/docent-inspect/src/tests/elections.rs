@@ -47,3 +47,14 @@ fn the_term_in_the_elections_node_is_told() {
     let report = tree.report("/e");
     assert_eq!(election(report.recipe).term.unwrap().as_u64(), 4_294_967_301);
 }
+
+#[test]
+fn an_id_does_not_tell_docents_elections_from_curators() {
+    let at = |data: &str| {
+        let report = Tree::default().ephemeral(&format!("/e/_c_{UUID}-latch-0000000001"), data).report("/e");
+        report.writers.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(at("scheduler-7"), ["docent or curator"]);
+    assert_eq!(at(DOCENT), ["docent"]);
+    assert_eq!(at(ADDRESS), ["curator"]);
+}

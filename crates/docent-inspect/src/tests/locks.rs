@@ -67,7 +67,9 @@ fn lines_of_two_libraries_at_one_path_do_not_wait_for_each_other() {
 #[test]
 fn one_that_was_asked_to_leave_is_marked_and_has_no_identity() {
     let tree = Tree::default().changed(&format!("/m/_c_{UUID}-lock-0000000001"), "__REVOKE__", 5);
-    let line = line(tree.report("/m").recipe);
+    let report = tree.report("/m");
+    assert_eq!(serde_json::to_value(&report.writers).unwrap(), serde_json::json!(["docent_or_curator"]));
+    let line = line(report.recipe);
     let holder = &line.contenders[0];
     assert!(holder.is_revoked && holder.holds);
     assert_eq!((&holder.identity, &holder.held), (&None, &None));
