@@ -55,7 +55,7 @@ impl NotAcquired {
 
     fn holder_text(&self) -> Option<String> {
         let holder = self.holder.as_ref()?;
-        let name = holder.identity_text().unwrap_or_else(|| "somebody".to_owned());
+        let name = holder.owner_text();
         let time = holder.held_for().map_or(String::new(), |time| format!(" for {}", rough(time)));
         Some(format!("held by {name}{time}"))
     }

@@ -63,6 +63,11 @@ impl Participant {
         (!line.trim().is_empty()).then_some(line)
     }
 
+    /// Its [identity](Self::identity_text) where it has a text, else its session, as `session 0x10000a3f`.
+    pub fn owner_text(&self) -> String {
+        self.identity_text().unwrap_or_else(|| format!("session {:#x}", self.session_id))
+    }
+
     /// Host, process and label of its client; `None` where its identity is of another form.
     pub fn client(&self) -> Option<ClientIdentity> {
         let text = std::str::from_utf8(&self.identity).ok().filter(|_| !self.has_payload)?;

@@ -42,7 +42,7 @@ fn ahead(line: &[Participant], own_session: Option<i64>) -> Option<usize> {
 
 fn text(path: &str, line: &[Participant], own_session: Option<i64>) -> String {
     let holder = line.iter().find(|one| one.holds).map(|holder| {
-        let name = holder.identity_text().unwrap_or_else(|| "somebody".to_owned());
+        let name = holder.owner_text();
         let since = holder.held_for().unwrap_or_else(|| holder.age());
         format!("held by {name} for {} s", since.as_secs())
     });
