@@ -2,7 +2,7 @@
 
 use crate::docent_command::{Ended, Running, run, servers};
 use docent::client::ClientBuilder;
-use docent::node::CreateMode;
+use docent::node::{Acl, CreateMode};
 use docent::{Client, Mutex, Queue, Semaphore};
 use docent_battery::{Backend, both_backends};
 use rustix::process::Signal;
@@ -179,7 +179,7 @@ both_backends! {
         let unasked = run(&connect, ["break", REPORT]).await;
         assert_eq!(unasked.code, 2, "{unasked:?}");
         let session = format!("session {:#x}", client.session_id().unwrap());
-        assert!(unasked.stderr.contains(&session) && unasked.stderr.contains("holds for"), "{unasked:?}");
+        assert!(unasked.stderr.contains(&session) && unasked.stderr.contains("holds, owner "), "{unasked:?}");
         assert!(guard.is_held());
         run(&connect, ["break", REPORT, "--yes"]).await.ok();
         timeout(PATIENCE, guard.lost()).await.expect("it is told");
@@ -215,5 +215,115 @@ both_backends! {
         timeout(PATIENCE, lost).await.expect("it is told");
         assert_eq!(run(&connect, ["break", "/limits/export", name, "--yes"]).await.code, 1);
         client.close().await;
+    }
+
+    async fn waiters_for_a_permit_do_not_count_as_holders(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        let semaphore = Semaphore::new(&client, "/limits/export", 2).unwrap();
+        let _permits = (semaphore.acquire().await.unwrap(), semaphore.acquire().await.unwrap());
+        let waiting = [tokio::spawn(semaphore.acquire()), tokio::spawn(semaphore.acquire())];
+        // One of the waiters has the turn, and its ticket for a permit.
+        let tickets = async || {
+            let count = async |path| client.children(path).await.map_or(0, |it| it.names.len());
+            (count("/limits/export/leases").await, count("/limits/export/locks").await)
+        };
+        docent_testkit::eventually(PATIENCE, tickets, |count| *count == (3, 2)).await.unwrap();
+        let table = run(&connect, ["inspect", "/limits/export"]).await.ok().stdout;
+        let count = |state: &str| table.lines().filter(|line| line.starts_with(state)).count();
+        assert_eq!((count("holds"), count("waits")), (2, 2), "{table}");
+        let list = run(&connect, ["ls", "/limits"]).await.ok();
+        assert!(list.stdout.contains("2 of 2 permits out, 2 waiting"), "{list:?}");
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
+        client.close().await;
+    }
+
+    async fn the_age_of_a_holder_counts_from_its_node_and_never_goes_back(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        let node = format!("{REPORT}/_c_274ea99d-ba87-4def-bd24-7d1929098c6d-lock-0000000000");
+        client.create(&node, "web-1 (pid 12)", CreateMode::Ephemeral).await.unwrap();
+        // Time has to pass for there to be an age.
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        // A holder notes that it holds with its first heartbeat.
+        client.set(&node, "web-1 (pid 12)", None).await.unwrap();
+
+        let table = run(&connect, ["inspect", REPORT]).await.ok().stdout;
+        let row: Vec<_> = table.lines().last().unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
+        assert!(row[3].trim().ends_with('s') && !row[3].trim().ends_with("ms"), "{table}");
+        assert!(table.contains("known to hold for "), "{table}");
+        let list = run(&connect, ["ls", "locks"]).await.ok();
+        assert!(list.stdout.contains("there for ") && !list.stdout.contains("ms,"), "{list:?}");
+        let unasked = run(&connect, ["break", REPORT]).await;
+        assert!(unasked.stderr.contains("there for ") && !unasked.stderr.contains("there for 0ms"), "{unasked:?}");
+        assert!(!unasked.stderr.contains("at least"), "by the servers' clock: {unasked:?}");
+
+        let table = run(&connect, ["inspect", "--read-only", REPORT]).await.ok().stdout;
+        assert!(table.contains("at least 1s"), "{table}");
+        let list = run(&connect, ["ls", "--read-only", "locks"]).await.ok();
+        assert!(list.stdout.contains("there for at least 1s"), "{list:?}");
+        client.close().await;
+    }
+
+    async fn who_was_asked_to_leave_is_named_before_and_never_blank_after(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).label("nightly").connect().await.unwrap();
+        let _guard = Mutex::new(&client, REPORT).unwrap().acquire().await.unwrap();
+        let session = format!("session {:#x}", client.session_id().unwrap());
+        let asked = run(&connect, ["revoke", REPORT]).await.ok();
+        assert!(asked.stderr.contains("nightly") && asked.stderr.contains(&session), "{asked:?}");
+        assert!(asked.stderr.contains("there for "), "{asked:?}");
+
+        let table = run(&connect, ["inspect", REPORT]).await.ok().stdout;
+        assert!(table.contains("asked to leave (its identity was overwritten)"), "{table}");
+        assert!(table.contains(&session) && table.contains("by docent or curator"), "{table}");
+        let list = run(&connect, ["ls", "locks"]).await.ok();
+        assert!(list.stdout.contains(&format!("held by {session}")), "{list:?}");
+        let unasked = run(&connect, ["break", REPORT]).await;
+        assert!(unasked.stderr.contains(&format!("owner {session}")), "{unasked:?}");
+        let busy = run(&connect, ["lock", "--nonblock", REPORT, "--", "true"]).await;
+        assert!(busy.code == 75 && busy.stderr.contains(&format!("held by {session}")), "{busy:?}");
+        client.close().await;
+    }
+
+    async fn what_is_not_known_is_not_printed_as_blanks_or_as_1970(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        let node = "/h/lock/_c_274ea99d-ba87-4def-bd24-7d1929098c6d-latch-0000000000";
+        client.create(node, "host-7", CreateMode::Ephemeral).await.unwrap();
+        let list = run(&connect, ["ls", "--nodes", "2", "/h"]).await.ok();
+        assert!(list.stdout.contains("led by somebody unknown"), "{list:?}");
+        // The root of all trees has no time.
+        let root = run(&server.address().to_string(), ["inspect", "/"]).await.ok();
+        assert!(!root.stdout.contains("1970"), "{root:?}");
+        client.close().await;
+    }
+
+    async fn a_path_that_may_not_be_read_is_a_failure_of_its_own(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let owner = builder(&connect).auth_digest("owner", "secret").allow_plaintext_auth();
+        let owner = owner.acl([Acl::creator_all()]).connect().await.unwrap();
+        owner.create("/private", "", CreateMode::Persistent).await.unwrap();
+        for arguments in [
+            &["inspect", "/private"][..],
+            &["inspect", "--watch", "/private"],
+            &["ls", "/private"],
+            &["break", "/private", "--yes"],
+            &["revoke", "/private"],
+            &["elect", "--listen", "/private"],
+        ] {
+            let refused = run(&connect, arguments).await;
+            assert_eq!((refused.code, refused.stdout.as_str()), (77, ""), "{arguments:?}: {refused:?}");
+            assert!(refused.stderr.contains("permission denied"), "{refused:?}");
+        }
+        // Below the path it is a remark.
+        let parent = run(&connect, ["ls", "/"]).await.ok();
+        assert!(parent.stderr.contains("permission denied at /private"), "{parent:?}");
+        owner.close().await;
     }
 }

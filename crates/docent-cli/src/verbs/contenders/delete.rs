@@ -1,16 +1,12 @@
 use super::arguments::BreakArguments;
-use super::found::{Found, found, report};
+use super::found::{found, report};
+use super::shown::{node, show};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
-use crate::verbs::inspect::age;
 use docent::Client;
 use docent::node::Stat;
 use std::io::{self, IsTerminal};
 use tokio::task::spawn_blocking;
-
-/// Folders of nodes below the path of a recipe: its own, that of a semaphore's permits, and those of the
-/// claims of our queues and of kazoo's.
-const FOLDERS: [&str; 4] = ["", "/leases", "/claims", "/taken"];
 
 /// Deletes the node of a contender, or of a claim.
 pub(crate) async fn run(app: &App, arguments: &BreakArguments) -> Outcome {
@@ -50,24 +46,6 @@ async fn delete_shown(client: &Client, path: &str, shown: &Stat) -> Result<(), F
         }
         _ => Err(Failure::other(format!("{path} has gone meanwhile: nothing was deleted"))),
     }
-}
-
-/// The node of one that was found.
-async fn node(client: &Client, path: &str, one: &Found) -> Result<(String, Stat), Failure> {
-    for folder in FOLDERS {
-        let path = format!("{}{folder}/{}", path.trim_end_matches('/'), one.name);
-        if let Some(stat) = client.exists(&path).await? {
-            return Ok((path, stat));
-        }
-    }
-    Err(Failure::other(format!("{} has left {path} meanwhile", one.name)))
-}
-
-fn show(app: &App, path: &str, one: &Found, stat: &Stat) {
-    let state = if one.holds { "holds" } else { "waits" };
-    let session = stat.owner.map_or_else(|| "none".to_owned(), |session| format!("{session:#x}"));
-    let since = age(one.since);
-    app.output.remark(format!("{path}\n  {state} for {since}, owner {}, session {session}", one.owner));
 }
 
 /// Asks on the terminal.

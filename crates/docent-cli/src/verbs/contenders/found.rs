@@ -1,7 +1,7 @@
 use crate::exit::Failure;
-use crate::verbs::inspect::identity;
+use crate::verbs::inspect::{introduced, introduced_claim, readable};
 use docent::Client;
-use docent::inspect::{Claim, Contender, Inspector, Recipe, Report, Since};
+use docent::inspect::{Claim, Contender, Inspector, Recipe, Report};
 
 /// One that holds something or waits for it: a contender, or the claim of a queue's item.
 #[derive(Debug)]
@@ -9,15 +9,18 @@ pub(super) struct Found {
     /// Name of its node.
     pub(super) name: String,
     pub(super) holds: bool,
-    /// Text about its owner.
+    /// Text about its owner, and for how long it has been there.
     pub(super) owner: String,
-    /// Time since which it holds or waits.
-    pub(super) since: Option<Since>,
 }
 
-/// Reports about `path` without writing anything.
+/// Reports about `path`, with ages by the servers' clock.
+///
+/// # Errors
+/// `NoPermission` when it may not be read.
 pub(super) async fn report(client: &Client, path: &str) -> Result<Report, Failure> {
-    Ok(Inspector::builder(client).read_only().build().path(path).await?)
+    let report = Inspector::new(client).path(path).await?;
+    readable(path, &report.refused)?;
+    Ok(report)
 }
 
 /// The one of this name; without a name all who hold, at least one.
@@ -60,13 +63,12 @@ fn all(report: &Report) -> Result<Vec<Found>, Failure> {
 
 impl From<&Contender> for Found {
     fn from(one: &Contender) -> Self {
-        Self { name: one.name.clone(), holds: one.holds, owner: identity(one), since: one.held.or(one.since) }
+        Self { name: one.name.clone(), holds: one.holds, owner: introduced(one) }
     }
 }
 
 impl From<&Claim> for Found {
     fn from(claim: &Claim) -> Self {
-        let owner = claim.identity.as_ref().map(ToString::to_string).unwrap_or_default();
-        Self { name: claim.item.clone(), holds: true, owner, since: claim.since }
+        Self { name: claim.item.clone(), holds: true, owner: introduced_claim(claim) }
     }
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod delete;
 mod found;
 mod revoke;
+mod shown;
 
 pub(crate) use arguments::{BreakArguments, RevokeArguments};
 pub(crate) use delete::run as delete;

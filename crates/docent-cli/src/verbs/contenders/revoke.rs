@@ -1,5 +1,6 @@
 use super::arguments::RevokeArguments;
 use super::found::{Found, found, report};
+use super::shown::{node, show};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use docent::inspect::{Kind, Report};
@@ -14,6 +15,11 @@ pub(crate) async fn run(app: &App, arguments: &RevokeArguments) -> Outcome {
 async fn revoke(app: &App, client: &Client, arguments: &RevokeArguments) -> Outcome {
     let report = report(client, &arguments.path).await?;
     let wanted = found(&report, arguments.name.as_deref())?;
+    // The request takes the place of the identity, which nobody can read any more then.
+    for contender in &wanted {
+        let (path, stat) = node(client, &report.path, contender).await?;
+        show(app, &path, contender, &stat);
+    }
     ask(client, &report, &wanted).await?;
     for contender in &wanted {
         app.output.remark(format!("asked {} of {} to leave", contender.name, report.path));

@@ -1,8 +1,8 @@
 use crate::app::App;
 use crate::child::Signals;
 use crate::exit::{Ending, Failure, Outcome};
-use docent::Election;
 use docent::election::Leader;
+use docent::{Election, ErrorKind};
 use futures_util::StreamExt;
 use serde::Serialize;
 
@@ -22,6 +22,8 @@ pub(super) async fn listen(app: &App, election: &Election, signals: &mut Signals
         };
         match next {
             Some(Ok(leader)) => print(app, leader)?,
+            // Nothing but an operator changes that.
+            Some(Err(error)) if error.kind() == ErrorKind::NoAuth => return Err(error.into()),
             Some(Err(error)) => app.output.remark(format!("cannot see who leads, trying on: {error}")),
             None => return Err(Failure::other("the client was closed")),
         }

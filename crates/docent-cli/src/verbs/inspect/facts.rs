@@ -1,6 +1,7 @@
 use super::time::age;
 use crate::output::utc;
 use docent::inspect::{Recipe, Since};
+use std::time::SystemTime;
 
 /// Facts about a recipe as a whole, each with its name.
 pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
@@ -17,14 +18,15 @@ pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
         }
         Recipe::Config(config) => {
             let history = ("history", format!("{} earlier values", config.history.len()));
-            value(config.version, config.size, config.modified).into_iter().chain([history]).collect()
+            value(config.version, config.size, config.modified).chain([history]).collect()
         }
-        Recipe::Value(shared) => value(shared.version, shared.size, shared.modified).to_vec(),
+        Recipe::Value(shared) => value(shared.version, shared.size, shared.modified).collect(),
         Recipe::Counter(counter) => {
-            vec![("number", counter.number.clone()), ("changed", changed(counter.modified))]
+            let number = ("number", counter.number.clone());
+            [number].into_iter().chain(optional("changed", changed(counter.modified))).collect()
         }
         Recipe::Barrier(barrier) => {
-            let set = barrier.since.map(changed);
+            let set = barrier.since.and_then(changed);
             [optional("set", set), optional("by", barrier.identity.as_ref())].into_iter().flatten().collect()
         }
         Recipe::DoubleBarrier(barrier) => vec![("ready", yes_or_no(barrier.is_ready))],
@@ -39,7 +41,7 @@ pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
         }
         Recipe::Plain(plain) => {
             let children = ("children", plain.children.to_string());
-            value(plain.version, plain.size, plain.modified).into_iter().chain([children]).collect()
+            value(plain.version, plain.size, plain.modified).chain([children]).collect()
         }
         _ => Vec::new(),
     }
@@ -49,12 +51,15 @@ fn optional(name: &'static str, value: Option<impl ToString>) -> Option<(&'stati
     value.map(|value| (name, value.to_string()))
 }
 
-fn value(version: i32, size: usize, modified: Since) -> [(&'static str, String); 3] {
-    [("version", version.to_string()), ("bytes", size.to_string()), ("changed", changed(modified))]
+fn value(version: i32, size: usize, modified: Since) -> impl Iterator<Item = (&'static str, String)> {
+    let facts = [("version", version.to_string()), ("bytes", size.to_string())];
+    facts.into_iter().chain(optional("changed", changed(modified)))
 }
 
-fn changed(since: Since) -> String {
-    format!("{}, {} ago", utc(since.at), age(Some(since)))
+/// The time of a change; `None` for nodes that the servers made without one, as the root.
+fn changed(since: Since) -> Option<String> {
+    let is_known = since.at != SystemTime::UNIX_EPOCH;
+    is_known.then(|| format!("{}, {} ago", utc(since.at), age(Some(since))))
 }
 
 fn yes_or_no(is: bool) -> String {

@@ -1,3 +1,4 @@
+use super::access::readable;
 use super::arguments::ListArguments;
 use super::path::tell_gaps;
 use super::short::short;
@@ -18,7 +19,9 @@ pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
         let inspector = if arguments.read_only { builder.read_only() } else { builder }.build();
         let mut listing = Listing { app, kinds, listed: None };
         if !arguments.watch {
-            listing.show(signals.or(inspector.walk(root)).await??)?;
+            let survey = signals.or(inspector.walk(root)).await??;
+            readable(&survey.root, &survey.refused)?;
+            listing.show(survey)?;
             return Ok(Ending::Done);
         }
         let mut surveys = inspector.watch_below(root);

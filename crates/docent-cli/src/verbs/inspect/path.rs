@@ -1,3 +1,4 @@
+use super::access::readable;
 use super::arguments::Arguments;
 use super::facts::facts;
 use super::rows::rows;
@@ -15,12 +16,14 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         let inspector = if arguments.read_only { builder.read_only() } else { builder }.build();
         if !arguments.watch {
             let report = signals.or(inspector.path(&arguments.path)).await??;
+            readable(&report.path, &report.refused)?;
             print(app, &report)?;
             return Ok(Ending::Done);
         }
         let mut reports = inspector.watch(&arguments.path);
         while let Some(live) = signals.or(reports.next()).await? {
             let live = live?;
+            readable(&live.report.path, &live.report.refused)?;
             if app.output.is_json() {
                 app.output.json(&live)?;
                 continue;

@@ -1,3 +1,4 @@
+use super::owner::{identity, owner};
 use super::short::shortened;
 use super::time::age;
 use docent::inspect::{Claim, Contender, DeadLetter, Instance, InstanceState, Member, NodeText, Recipe};
@@ -11,10 +12,8 @@ pub(super) type Row = [String; 6];
 /// Rows about everybody and everything that takes part in a recipe.
 pub(super) fn rows(recipe: &Recipe) -> Vec<Row> {
     match recipe {
-        Recipe::Mutex(line) | Recipe::ReadWriteLock(line) => contenders("waits", &line.contenders),
-        Recipe::Semaphore(semaphore) => {
-            [contenders("holds", &semaphore.permits), contenders("waits", &semaphore.waiters)].concat()
-        }
+        Recipe::Mutex(line) | Recipe::ReadWriteLock(line) => contenders(line.contenders.iter()),
+        Recipe::Semaphore(semaphore) => contenders(semaphore.permits.iter().chain(&semaphore.waiters)),
         Recipe::Election(election) => {
             let leader = election.leader.iter().map(|leader| contender("leads", leader));
             let others = election
@@ -44,29 +43,23 @@ pub(super) fn rows(recipe: &Recipe) -> Vec<Row> {
     }
 }
 
-/// Text about the owner of a node: host and process where it tells them, else its data as it is.
-pub(crate) fn identity(contender: &Contender) -> String {
-    match &contender.client {
-        Some(client) => client.to_string(),
-        None => text(contender.identity.as_ref()),
-    }
-}
-
-fn contenders(waiting: &str, all: &[Contender]) -> Vec<Row> {
-    all.iter().map(|one| contender(if one.holds { "holds" } else { waiting }, one)).collect()
+fn contenders<'a>(all: impl Iterator<Item = &'a Contender>) -> Vec<Row> {
+    all.map(|one| contender(if one.holds { "holds" } else { "waits" }, one)).collect()
 }
 
 fn contender(state: &str, one: &Contender) -> Row {
     let waits_for = one.waits_for.as_ref().map(|name| format!("waits for {name}"));
     let fence = one.fence.map(|fence| format!("fence {fence}"));
-    let revoked = one.is_revoked.then(|| "asked to leave".to_owned());
-    let remarks: Vec<_> = [waits_for, fence, revoked].into_iter().flatten().collect();
-    let since = one.held.or(one.since);
-    [state.to_owned(), one.name.clone(), identity(one), age(since), session(one.session), remarks.join(", ")]
+    // Its first heartbeat comes after it began, so the age of the node is told beside it.
+    let held = one.held.map(|held| format!("known to hold for {}", age(Some(held))));
+    let revoked = one.is_revoked.then(|| "asked to leave (its identity was overwritten)".to_owned());
+    let remarks: Vec<_> = [waits_for, fence, held, revoked].into_iter().flatten().collect();
+    let (age, session) = (age(one.since), session(one.session));
+    [state.to_owned(), one.name.clone(), identity(one), age, session, remarks.join(", ")]
 }
 
 fn claim(claim: &Claim) -> Row {
-    let owner = text(claim.identity.as_ref());
+    let owner = owner(claim.identity.as_ref(), claim.session);
     [text_of("in work"), claim.item.clone(), owner, age(claim.since), session(claim.session), String::new()]
 }
 

@@ -1,6 +1,6 @@
 use super::facts::facts;
-use super::rows::{identity, rows};
-use super::time::age;
+use super::owner::introduced;
+use super::rows::rows;
 use docent::inspect::{Contender, Recipe};
 
 /// State of a recipe in a line.
@@ -15,7 +15,7 @@ pub(super) fn summary(recipe: &Recipe) -> String {
             format!("{}{limit} permits out, {} waiting", semaphore.permits.len(), semaphore.waiters.len())
         }
         Recipe::Election(election) => match &election.leader {
-            Some(leader) => format!("led by {} for {}", identity(leader), age(leader.held.or(leader.since))),
+            Some(leader) => format!("led by {}", introduced(leader)),
             None => format!("no leader, {} candidates", election.candidates.len()),
         },
         Recipe::Service(_) | Recipe::Membership(_) | Recipe::Registry(_) | Recipe::Partition(_) => {
@@ -31,10 +31,7 @@ pub(super) fn summary(recipe: &Recipe) -> String {
 fn lock(holders: &[&Contender], waiting: usize) -> String {
     match holders {
         [] => "free".to_owned(),
-        [holder] => {
-            let since = age(holder.held.or(holder.since));
-            format!("held by {} for {since}, {waiting} waiting", identity(holder))
-        }
+        [holder] => format!("held by {}, {waiting} waiting", introduced(holder)),
         many => format!("{} holders, {waiting} waiting", many.len()),
     }
 }

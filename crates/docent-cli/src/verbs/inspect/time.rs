@@ -1,9 +1,13 @@
 use docent::inspect::Since;
 use std::time::Duration;
 
-/// An age in one unit, or two where the first is small, as `3m 20s`; empty for none.
-pub(crate) fn age(since: Option<Since>) -> String {
-    since.map(|since| short(since.age)).unwrap_or_default()
+/// An age in one unit, or two where the first is small, as `3m 20s` or `at least 3m 20s`; empty for none.
+pub(super) fn age(since: Option<Since>) -> String {
+    let text = |since: Since| {
+        let bound = if since.is_at_least { "at least " } else { "" };
+        format!("{bound}{}", short(since.age))
+    };
+    since.map(text).unwrap_or_default()
 }
 
 fn short(age: Duration) -> String {
