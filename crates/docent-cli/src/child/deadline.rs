@@ -106,7 +106,7 @@ fn keep(
             // The keeper knows of each renewal soon: it is not to kill after a pause that the lease outlives.
             Step::Wait(wait) => wait.min(LOOK).min((left / LOOKS).max(SHORTEST)),
             step => {
-                group.signal(if step == Step::Kill { Signal::KILL } else { Signal::TERM });
+                group.pass_on(if step == Step::Kill { Signal::KILL } else { Signal::TERM });
                 tell.send_replace(true);
                 if step == Step::Kill {
                     return;

@@ -1,3 +1,4 @@
+use super::signals::is_end;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fmt;
@@ -45,8 +46,11 @@ impl Group {
 
     /// Lets it go on after a stop; kills it where it may not.
     pub(super) fn go_on(&self) {
-        let may_go_on = self.may_go_on.get().is_none_or(|may_go_on| may_go_on());
-        self.signal(if may_go_on { Signal::CONT } else { Signal::KILL });
+        self.signal(if self.may_go_on() { Signal::CONT } else { Signal::KILL });
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.may_go_on.get().is_none_or(|may_go_on| may_go_on())
     }
 
     fn leader(&self) -> MutexGuard<'_, Leader> {
@@ -64,6 +68,15 @@ impl Group {
         if !leader.collected {
             // There may be nobody left to get it.
             let _ = kill_process_group(self.id, signal);
+        }
+    }
+
+    /// Passes a signal on. Processes that stand still hear one that asks for the end as well: they go on for
+    /// that, where they may.
+    pub(super) fn pass_on(&self, signal: Signal) {
+        self.signal(signal);
+        if is_end(signal) && self.may_go_on() {
+            self.signal(Signal::CONT);
         }
     }
 

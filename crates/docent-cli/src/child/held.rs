@@ -117,7 +117,7 @@ impl<G: AsHold> Supervision<'_, G> {
                 signal = signals.next() => self.pass_on(signal),
                 () = revoked(self.guard), if !self.revoked => {
                     self.revoked = true;
-                    self.running.group().signal(Signal::TERM);
+                    self.running.group().pass_on(Signal::TERM);
                 }
             }
         }
@@ -127,7 +127,7 @@ impl<G: AsHold> Supervision<'_, G> {
         if signal == Signal::TSTP {
             return job_control::suspend(self.running.group());
         }
-        self.running.group().signal(signal);
+        self.running.group().pass_on(signal);
         if !self.passed_on.contains(&signal) {
             self.passed_on.push(signal);
         }

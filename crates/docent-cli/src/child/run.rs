@@ -50,9 +50,9 @@ pub(crate) async fn run_after(
             () = before(signal) => signal,
             again = signals.asked_to_end(&group) => again,
         };
-        group.signal(signal);
+        group.pass_on(signal);
         if last != signal {
-            group.signal(last);
+            group.pass_on(last);
         }
     }
     running.end_rest(KILL_AFTER, signals).await;

@@ -100,7 +100,7 @@ impl Running {
             self.group.signal(Signal::KILL);
             return None;
         }
-        self.group.signal(Signal::TERM);
+        self.group.pass_on(Signal::TERM);
         let rest = async {
             while has_rest() {
                 sleep(LOOK).await;

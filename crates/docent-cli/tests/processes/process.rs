@@ -44,6 +44,17 @@ pub(crate) fn keeper_of(docent: i32) -> i32 {
     numbers.find(|one| is_child(*one) && read(*one, "cmdline").contains("__keep-group")).unwrap()
 }
 
+/// True for one that stands still. A `sh` that has just called `vfork` for a program that is stopped before
+/// its `exec` is not shown so: commands that are to stop are of bash, which does not.
+fn is_stopped(process: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default().contains(") T ")
+}
+
+/// Waits until a process stands still.
+pub(crate) async fn until_stopped(process: i32) {
+    eventually(PATIENCE, async || is_stopped(process), |stopped| *stopped).await.unwrap();
+}
+
 /// Sends a signal to one process.
 pub(crate) fn send(process: i32, signal: Signal) {
     kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();

@@ -1,6 +1,6 @@
 //! Signals that are passed on.
 
-use crate::process::{is_alive, until_dead};
+use crate::process::{is_alive, until_dead, until_stopped};
 use crate::run::{Run, command, servers};
 use docent_battery::{Backend, both_backends};
 use rustix::process::Signal;
@@ -24,6 +24,16 @@ both_backends! {
             assert_eq!(run.line().await, name);
             assert_eq!(run.end().await.code, 7, "{name}");
         }
+    }
+
+    async fn a_command_that_stands_still_hears_a_signal_that_asks_for_the_end(backend: Backend) {
+        let server = backend.start().await;
+        let script = "trap 'exit 7' TERM; echo $$; kill -STOP $$; while :; do sleep 0.02; done";
+        let mut run = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
+        let command = run.number().await;
+        until_stopped(command).await;
+        run.signal(Signal::TERM);
+        assert_eq!(run.end().await.code, 7);
     }
 
     async fn hup_and_quit_leave_no_orphans(backend: Backend) {

@@ -1,11 +1,10 @@
 //! Commands at a terminal, which `script` makes.
 
-use crate::process::PATIENCE;
+use crate::process::until_stopped;
 use crate::run::{Run, command, servers};
 use docent::Client;
 use docent::node::CreateMode;
 use docent_battery::{Backend, both_backends};
-use docent_testkit::eventually;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -33,16 +32,6 @@ fn shell(connect: &str, folder: &Path, lines: &str) -> Run {
     let file = folder.join("file");
     fs::write(&script, format!("set -m\n{}\n", lines.replace("FILE", file.to_str().unwrap()))).unwrap();
     self::script(connect, &format!("bash {}", script.display()))
-}
-
-/// True for one that stands still. A `sh` that has just called `vfork` for a program that is stopped before
-/// its `exec` is not shown so: commands that are to stop are of bash, which does not.
-fn is_stopped(process: i32) -> bool {
-    fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default().contains(") T ")
-}
-
-async fn until_stopped(process: i32) {
-    eventually(PATIENCE, async || is_stopped(process), |stopped| *stopped).await.unwrap();
 }
 
 both_backends! {
