@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
 /// Reaches servers that refuse the credentials of the first `refusals` sessions.
