@@ -1,6 +1,7 @@
 use super::deadline::Deadline;
 use super::job_control;
 use super::lost_pipe::LostPipe;
+use super::run::was_not_run;
 use super::running::{Collected, Running};
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
@@ -37,7 +38,7 @@ impl<G> Finished<G> {
 
     /// True when the command could not be run.
     pub(crate) fn was_not_run(&self) -> bool {
-        matches!(self.status.code(), Some(126 | 127))
+        was_not_run(self.status)
     }
 }
 

@@ -9,6 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// True for the ending of a command that could not be run.
+pub(crate) fn was_not_run(status: ExitStatus) -> bool {
+    matches!(status.code(), Some(126 | 127))
+}
+
 /// Runs a command to its end, and passes signals on to it. Processes that it leaves in its group are ended.
 ///
 /// # Errors

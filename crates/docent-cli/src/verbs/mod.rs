@@ -8,6 +8,7 @@ pub(crate) mod discover;
 mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod elect;
+mod hook;
 pub(crate) mod inspect;
 mod kind_at;
 pub(crate) mod lock;

@@ -90,11 +90,11 @@ both_backends! {
     async fn data_sets_no_variable_that_decides_what_runs(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
-        let value = r#"{"path": "/tmp", "ld": {"preload": "x"}, "docent_version": 77, "n": 1}"#;
+        let value = r#"{"path": "/tmp", "ld": {"preload": "x"}, "docent_version": 77, "uid": 0, "ps4": "$(id)", "n": 1}"#;
         config(&connect, &["set", KEY, value]).await.ok();
         let got = config(&connect, &["get", KEY, "--env"]).await.ok();
         assert_eq!(got.stdout, "N='1'\n");
-        assert!(["PATH", "LD_PRELOAD", "DOCENT_VERSION"].iter().all(|name| got.stderr.contains(name)), "{got:?}");
+        assert!(["PATH", "LD_PRELOAD", "DOCENT_VERSION", "UID", "PS4"].iter().all(|name| got.stderr.contains(name)), "{got:?}");
         let hook = "echo \"$DOCENT_VERSION $N ${LD_PRELOAD-unset}\"";
         let mut watch = Running::start(&connect, ["config", "watch", "--env", KEY, "--", "sh", "-c", hook]);
         assert_eq!(watch.line().await, "0 1 unset");
@@ -102,6 +102,49 @@ both_backends! {
         config(&connect, &["set", KEY, r#"{"a": "x\nB=2"}"#]).await.ok();
         let got = config(&connect, &["get", KEY, "--env"]).await;
         assert_eq!((got.code, &*got.stdout, got.stderr.contains("for A")), (65, "", true), "{got:?}");
+    }
+
+    async fn a_prefix_bounds_the_variables_that_data_sets(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        config(&connect, &["set", KEY, r#"{"app": {"n": 1, "home": "/"}, "n": 2}"#]).await.ok();
+        let got = config(&connect, &["get", KEY, "--env", "--env-prefix", "APP_"]).await.ok();
+        assert_eq!((&*got.stdout, &*got.stderr), ("APP_HOME='/'\nAPP_N='1'\n", ""));
+        let get = async |arguments: &[&str]| {
+            let mut command = docent(&connect, ["config", "get", KEY, "--env"].iter().chain(arguments));
+            end(command.env("APP_N", "mine").spawn().unwrap()).await.ok()
+        };
+        let got = get(&[]).await;
+        assert_eq!(got.stdout, "APP_HOME='/'\nN='2'\n", "what is set already stays");
+        assert!(got.stderr.contains("APP_N is in the environment already"), "{got:?}");
+        assert_eq!(get(&["--env-prefix", "APP_"]).await.stdout, "APP_HOME='/'\nAPP_N='1'\n");
+        assert_eq!(config(&connect, &["get", KEY, "--env", "--env-prefix", "app"]).await.code, 2);
+    }
+
+    async fn a_deletion_is_told_and_runs_no_command(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = docent::Client::connect(&connect).await.unwrap();
+        config(&connect, &["set", KEY, "1"]).await.ok();
+        let mut json = Running::start(&connect, ["config", "watch", KEY, "-o", "json"]);
+        let mut hook = Running::start(&connect, ["config", "watch", KEY, "--", "sh", "-c", "cat; echo ."]);
+        json.line().await;
+        assert_eq!(hook.line().await, "1.");
+        client.delete(KEY, None).await.unwrap();
+        assert_eq!(json.line().await, format!("{{\"path\":\"{KEY}\",\"deleted\":true}}"));
+        config(&connect, &["set", KEY, "2"]).await.ok();
+        assert!(json.line().await.contains("\"value\":\"2\""));
+        assert_eq!(hook.line().await, "2.");
+        assert_eq!((json.stop(Signal::TERM).await, hook.stop(Signal::TERM).await), (143, 143));
+        client.close().await;
+    }
+
+    async fn a_hook_that_cannot_be_run_is_the_end(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        config(&connect, &["set", KEY, "1"]).await.ok();
+        assert_eq!(config(&connect, &["watch", KEY, "--", "no-such-program"]).await.code, 127);
+        assert_eq!(config(&connect, &["watch", KEY, "--", "/"]).await.code, 126);
     }
 
     async fn an_editor_changes_the_value_unless_somebody_else_did(backend: Backend) {

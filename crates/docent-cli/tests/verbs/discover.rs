@@ -72,6 +72,27 @@ both_backends! {
         assert_eq!(exec.stop(Signal::TERM).await, 143);
         client.close().await;
     }
+
+    async fn each_set_of_host_and_port_lines_ends_with_an_empty_one(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        let registry = Registry::new(&client, "/services").unwrap();
+        let mut watch = Running::start(&connect, ["discover", "orders", "--watch", "-o", "hostport"]);
+        assert_eq!(watch.line().await, "");
+        let _one = registry.register(Instance::new("orders", "10.0.0.7", 8080).id("one")).await.unwrap();
+        assert_eq!((watch.line().await, watch.line().await), ("10.0.0.7:8080".to_owned(), String::new()));
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+        assert_eq!(run(&connect, ["discover", "orders", "-o", "hostport"]).await.ok().stdout, "10.0.0.7:8080\n");
+        client.close().await;
+    }
+
+    async fn a_command_that_cannot_be_run_is_the_end(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        assert_eq!(run(&connect, ["discover", "orders", "--exec", "no-such-program"]).await.code, 127);
+        assert_eq!(run(&connect, ["discover", "orders", "--exec", "/"]).await.code, 126);
+    }
 }
 
 #[tokio::test]

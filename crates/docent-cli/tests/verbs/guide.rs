@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PROGRAMS: [(&str, &str); 6] = [
     ("report.sh", "echo ran"),
     ("scheduler", "echo ran"),
-    ("reload.sh", "echo \"ran with $PER_SECOND at $DB_HOST\""),
+    ("reload.sh", "echo \"ran with $APP_PER_SECOND at $APP_DB_HOST\""),
     ("orders", "echo ran; exec sleep 60"),
     ("restart.sh", "echo \"ran for $1\""),
     ("send.sh", "echo \"ran for $(cat)\""),

@@ -1,3 +1,6 @@
+use super::environment::{allowed, prefix};
+use crate::exit::Failure;
+use crate::output::Output;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -19,6 +22,9 @@ pub(super) enum Action {
     /// it.
     Edit(Edit),
     /// Print the value and each one that follows, or run a command for each
+    ///
+    /// When the value is deleted that is told, as JSON in an object with `deleted`; CMD is not run for it. CMD
+    /// that fails ends nothing; one that cannot be run ends docent with 126 or 127.
     Watch(Watch),
     /// List the replaced values, the latest first
     History {
@@ -33,12 +39,39 @@ pub(super) enum Action {
 pub(super) struct Get {
     /// Node of the value
     pub(super) key: String,
-    /// Print a JSON object as NAME='value' lines for a shell
+    #[command(flatten)]
+    pub(super) env: Env,
+}
+
+/// Members of a JSON object as variables.
+#[derive(Debug, Args)]
+pub(super) struct Env {
+    /// Members of a JSON object as variables: set for CMD, or printed as NAME='value' lines for a shell
     ///
-    /// Variables that decide which programs run, as PATH, LD_* and DOCENT_*, are left out, and a value with
-    /// control characters is refused with 65.
+    /// Whoever may write the value chooses their names: bound them by --env-prefix. Left out, and told, are
+    /// variables that are known to decide what runs, as PATH, LD_* and PYTHON*, and without --env-prefix
+    /// those that are in the environment of docent already. Where they are printed, a value with control
+    /// characters is refused with 65.
     #[arg(long)]
-    pub(super) env: bool,
+    env: bool,
+    /// Take only members whose names as variables begin with this, as APP_
+    #[arg(long, value_name = "PREFIX", requires = "env", value_parser = prefix)]
+    env_prefix: Option<String>,
+}
+
+impl Env {
+    /// True when members are wanted as variables.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.env
+    }
+
+    /// Variables of a value, as [`allowed`].
+    ///
+    /// # Errors
+    /// As [`allowed`].
+    pub(super) fn variables(&self, output: &Output, value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
+        allowed(output, value, self.env_prefix.as_deref())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -74,11 +107,8 @@ pub(super) struct Edit {
 pub(super) struct Watch {
     /// Node of the value
     pub(super) key: String,
-    /// Set the members of a JSON object as variables for the command, or print them as NAME='value' lines
-    ///
-    /// Variables that decide which programs run, as PATH, LD_* and DOCENT_*, are left out.
-    #[arg(long)]
-    pub(super) env: bool,
+    #[command(flatten)]
+    pub(super) env: Env,
     /// Leave out the value that is there at the start
     #[arg(long)]
     pub(super) changes_only: bool,

@@ -86,7 +86,7 @@ async fn edit(file: &Path, signals: &mut Signals) -> Result<(), Failure> {
     let status = child::run(&command, signals).await?;
     match status.code() {
         Some(0) => Ok(()),
-        Some(126 | 127) => {
+        Some(_) if child::was_not_run(status) => {
             let text = format!("the editor {:?} of VISUAL or EDITOR cannot be run", command.name());
             Err(Failure::not_runnable(text))
         }

@@ -1,56 +1,44 @@
+use super::reserved::is_reserved;
 use crate::exit::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
 
-/// Variables that decide which programs run, and how: data must not set them. They are those of shells, the
-/// dynamic linker and common interpreters.
-const RESERVED: [&str; 26] = [
-    "BASHOPTS",
-    "BASH_ENV",
-    "CDPATH",
-    "EDITOR",
-    "ENV",
-    "GCONV_PATH",
-    "GLIBC_TUNABLES",
-    "HOME",
-    "IFS",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "NODE_OPTIONS",
-    "PAGER",
-    "PATH",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PROMPT_COMMAND",
-    "PS4",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RUBYLIB",
-    "RUBYOPT",
-    "SHELL",
-    "SHELLOPTS",
-    "VISUAL",
-];
-
-/// Beginnings of such variables.
-const RESERVED_PREFIXES: [&str; 4] = ["DOCENT_", "DYLD_", "GIT_", "LD_"];
-
-/// The [`variables`] of `value` that data may set. The others are told on standard error.
+/// The [`variables`] of `value` that data may set: with a prefix those whose names begin with it, without one
+/// those that this process has not in its own environment. Others are told on standard error, but for those
+/// without the prefix.
 ///
 /// # Errors
 /// As [`variables`].
-pub(super) fn allowed(output: &Output, value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
-    let (reserved, allowed): (Vec<_>, _) =
-        variables(value)?.into_iter().partition(|(name, _)| is_reserved(name));
-    for (name, _) in reserved {
-        output.remark(format!("left out: data must not set {name}"));
-    }
+pub(super) fn allowed(
+    output: &Output,
+    value: &[u8],
+    prefix: Option<&str>,
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut allowed = variables(value)?;
+    allowed.retain(|(name, _)| match prefix {
+        Some(prefix) if !name.starts_with(prefix) => false,
+        _ if is_reserved(name) => {
+            output.remark(format!("left out: data must not set {name}"));
+            false
+        }
+        None if std::env::var_os(name).is_some() => {
+            output.remark(format!("left out: {name} is in the environment already; name it by --env-prefix"));
+            false
+        }
+        _ => true,
+    });
     Ok(allowed)
 }
 
-fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+/// A prefix of names: without one that is a name of a variable itself nothing could begin with it.
+///
+/// # Errors
+/// The rule that it breaks.
+pub(super) fn prefix(text: &str) -> Result<String, String> {
+    match !text.is_empty() && name(text, true) == text {
+        true => Ok(text.to_owned()),
+        false => Err("must be capitals, digits and '_', as in APP_".to_owned()),
+    }
 }
 
 /// Members of the JSON object in `value` as variables: names in capitals, members of inner objects joined to
@@ -69,7 +57,9 @@ fn variables(value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
         return Err(Failure::bad_data(format!("the member for {name} has a zero character")));
     }
     match variables.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => Err(Failure::bad_data(format!("two members of the value are named {}", pair[0].0))),
+        Some(pair) => {
+            Err(Failure::bad_data(format!("two members of the value make the variable {}", pair[0].0)))
+        }
         None => Ok(variables),
     }
 }
@@ -142,6 +132,14 @@ mod tests {
         let more = variables(br#"{"db": {"a": "x\nPATH=/tmp"}}"#).unwrap();
         let refused = lines(&more).unwrap_err();
         assert!(refused.kind() == FailureKind::BadData && refused.to_string().contains("DB_A"), "{refused}");
+    }
+
+    #[test]
+    fn a_prefix_is_the_beginning_of_a_name() {
+        assert_eq!(prefix("APP_").as_deref(), Ok("APP_"));
+        for wrong in ["", "app_", "1A", "A-"] {
+            assert!(prefix(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

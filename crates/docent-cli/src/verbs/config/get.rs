@@ -1,4 +1,4 @@
-use super::arguments::Get;
+use super::arguments::{Env, Get};
 use super::environment;
 use super::failure::missing;
 use super::shown::Shown;
@@ -10,17 +10,17 @@ use docent::config::{Config, Snapshot};
 /// Prints the value that is published now.
 pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Get) -> Outcome {
     let snapshot = config.get().await?.ok_or_else(|| missing(config.path()))?;
-    print(app, config.path(), &snapshot, arguments.env)?;
+    print(app, config.path(), &snapshot, &arguments.env)?;
     Ok(Ending::Done)
 }
 
 /// Prints a value: as JSON, as variables, or by itself. On a terminal its lines are escaped; elsewhere its
 /// bytes are written as they are.
-pub(super) fn print(app: &App, path: &str, snapshot: &Snapshot<Bytes>, env: bool) -> Result<(), Failure> {
+pub(super) fn print(app: &App, path: &str, snapshot: &Snapshot<Bytes>, env: &Env) -> Result<(), Failure> {
     let output = &app.output;
     let value: &[u8] = snapshot.value();
-    if env {
-        output.bytes(environment::lines(&environment::allowed(output, value)?)?.as_bytes())?;
+    if env.is_wanted() {
+        output.bytes(environment::lines(&env.variables(output, value)?)?.as_bytes())?;
     } else if output.is_json() {
         output.json(&Shown::of(path, snapshot))?;
     } else if output.is_terminal() {

@@ -6,6 +6,7 @@ mod environment;
 mod failure;
 mod get;
 mod history;
+mod reserved;
 mod run;
 mod set;
 mod shown;

@@ -1,12 +1,12 @@
-use super::arguments::Watch;
-use super::environment;
+use super::arguments::{Env, Watch};
 use super::get::print;
 use crate::app::App;
-use crate::child::{self, ChildCommand, Signals};
+use crate::child::{ChildCommand, Signals};
 use crate::exit::{Ending, Failure, FailureKind, Outcome};
 use bytes::Bytes;
 use docent::config::{Change, Config, Snapshot};
 use serde::Serialize;
+use std::ops::ControlFlow;
 
 /// Follows the value until a signal comes. A command that runs is waited for: values that were replaced
 /// meanwhile are left out, and the last one never is.
@@ -17,13 +17,16 @@ pub(super) async fn run(
     signals: &mut Signals,
 ) -> Outcome {
     let mut subscription = signals.or(config.subscribe_when_published()).await??;
-    if !arguments.changes_only {
-        tell(app, config.path(), &subscription.current(), arguments, signals).await?;
-    }
+    let mut next = (!arguments.changes_only).then(|| subscription.current());
     loop {
+        if let Some(value) = next.take()
+            && let ControlFlow::Break(ending) = tell(app, config.path(), &value, arguments, signals).await?
+        {
+            return Ok(ending);
+        }
         match signals.or(subscription.changed()).await? {
             None => return Ok(Ending::Done),
-            Some(Ok(Change::Value(value))) => tell(app, config.path(), &value, arguments, signals).await?,
+            Some(Ok(Change::Value(value))) => next = Some(value),
             Some(Ok(Change::Deleted)) => tell_deleted(app, config.path(), arguments)?,
             Some(Ok(_)) => {}
             Some(Err(error)) => app.output.remark(format!("cannot be read at present: {error}")),
@@ -38,9 +41,9 @@ struct Deleted<'a> {
     deleted: bool,
 }
 
-/// Tells that there is no value any more, which runs no command.
+/// Tells that there is no value any more. A command is not run: it keeps what it has.
 fn tell_deleted(app: &App, path: &str, arguments: &Watch) -> Result<(), Failure> {
-    if app.output.is_json() && !arguments.env && arguments.command.is_empty() {
+    if app.output.is_json() && !arguments.env.is_wanted() && arguments.command.is_empty() {
         app.output.json(&Deleted { path, deleted: true })?;
     } else {
         app.output.remark(format!("{path} was deleted"));
@@ -55,35 +58,33 @@ async fn tell(
     value: &Snapshot<Bytes>,
     arguments: &Watch,
     signals: &mut Signals,
-) -> Result<(), Failure> {
+) -> Result<ControlFlow<Ending>, Failure> {
     let Some(mut command) = ChildCommand::new(&arguments.command) else {
-        return show(app, path, value, arguments.env);
+        show(app, path, value, &arguments.env)?;
+        return Ok(ControlFlow::Continue(()));
     };
     let version = value.revision().map_or_else(String::new, |revision| revision.version.to_string());
-    if arguments.env {
-        match environment::allowed(&app.output, value.value()) {
+    if arguments.env.is_wanted() {
+        match arguments.env.variables(&app.output, value.value()) {
             Ok(variables) => {
                 command = variables
                     .into_iter()
                     .fold(command, |command, (name, value)| command.variable(name, value));
             }
-            Err(refusal) => return leave_out(app, refusal),
+            Err(refusal) => {
+                leave_out(app, refusal)?;
+                return Ok(ControlFlow::Continue(()));
+            }
         }
     }
     let command = command.under(path, None).variable("DOCENT_VERSION", version);
-    let name = command.name();
-    let status = child::run(&command.with_input(value.value().clone()), signals).await?;
-    signals.check_end()?;
-    if !status.success() {
-        app.output.remark(format!("{name:?} ended with {status}"));
-    }
-    Ok(())
+    app.run_hook(&command.with_input(value.value().clone()), signals).await
 }
 
 /// Prints a value.
-fn show(app: &App, path: &str, value: &Snapshot<Bytes>, env: bool) -> Result<(), Failure> {
+fn show(app: &App, path: &str, value: &Snapshot<Bytes>, env: &Env) -> Result<(), Failure> {
     match print(app, path, value, env) {
-        Ok(()) => end_line(app, value, env),
+        Ok(()) => end_line(app, value, env.is_wanted()),
         Err(refusal) => leave_out(app, refusal),
     }
 }

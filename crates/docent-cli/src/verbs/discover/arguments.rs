@@ -14,13 +14,16 @@ pub(crate) struct Arguments {
     pub(super) root: String,
 
     /// Go on, and print all instances again after each change
+    ///
+    /// With `-o hostport` an empty line follows each time: the lines since the last one are all instances.
     #[arg(short, long, requires = "service")]
     pub(super) watch: bool,
 
     /// Run a command now and after each change, with a `host:port` line for each instance on standard input
     ///
     /// Whatever follows is the command and its arguments. It finds DOCENT_PATH in its environment. A change
-    /// that comes while it runs is told when it has ended.
+    /// that comes while it runs is told when it has ended. A command that fails ends nothing; one that cannot
+    /// be run ends docent with 126 or 127.
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true, requires = "service")]
     pub(super) exec: Vec<OsString>,
 }

@@ -1,11 +1,13 @@
 use super::arguments::Arguments;
 use super::shown::{self, ShownService};
 use crate::app::App;
-use crate::child::{self, ChildCommand, Signals};
+use crate::args::Format;
+use crate::child::{ChildCommand, Signals};
 use crate::exit::{Ending, Failure, Outcome};
 use docent::discovery::{Instances, Service};
 use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 /// Tells the instances now and after each change, until a signal comes.
 pub(super) async fn run(
@@ -23,7 +25,9 @@ pub(super) async fn run(
         let now = serde_json::to_string(&ShownService::new(service.name(), &instances))
             .map_err(|error| Failure::other(format!("cannot write the instances: {error}")))?;
         if told.as_ref() != Some(&now) {
-            tell(app, service, &instances, arguments, signals).await?;
+            if let ControlFlow::Break(ending) = tell(app, service, &instances, arguments, signals).await? {
+                return Ok(ending);
+            }
             told = Some(now);
         }
         match signals.or(changes.next()).await? {
@@ -40,20 +44,24 @@ async fn tell(
     instances: &Instances<Value>,
     arguments: &Arguments,
     signals: &mut Signals,
-) -> Result<(), Failure> {
+) -> Result<ControlFlow<Ending>, Failure> {
     let Some(command) = ChildCommand::new(&arguments.exec) else {
-        return match app.output.is_json() {
-            true => Ok(app.output.json(&ShownService::new(service.name(), instances))?),
-            false => shown::print(app, instances),
-        };
+        print(app, service, instances)?;
+        return Ok(ControlFlow::Continue(()));
     };
     let path = format!("{}/{}", arguments.root.trim_end_matches('/'), service.name());
-    let name = command.name();
     let command = command.under(&path, None).with_input(shown::lines(app, instances).into());
-    let status = child::run(&command, signals).await?;
-    signals.check_end()?;
-    if !status.success() {
-        app.output.remark(format!("{name:?} ended with {status}"));
+    app.run_hook(&command, signals).await
+}
+
+/// Prints all instances. Lines of `host:port` end with an empty one, which tells that it is all of them.
+fn print(app: &App, service: &Service<Value>, instances: &Instances<Value>) -> Result<(), Failure> {
+    if app.output.is_json() {
+        return Ok(app.output.json(&ShownService::new(service.name(), instances))?);
+    }
+    shown::print(app, instances)?;
+    if app.output.format() == Format::Hostport {
+        app.output.line("")?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 use super::arguments::Take;
 use super::item::{ShownItem, print};
 use crate::app::App;
-use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held, was_not_run};
 use crate::exit::{Ending, Failure, FailureKind, Outcome};
 use bytes::Bytes;
 use docent::Error;
@@ -90,7 +90,7 @@ async fn run_command(
 /// True when the item was done; tells of one that was not. Fails where the next one would fare no better.
 fn go_on(app: &App, outcome: Outcome) -> Result<bool, Failure> {
     match outcome {
-        Ok(Ending::Child(status)) if matches!(status.code(), Some(126 | 127)) => {
+        Ok(Ending::Child(status)) if was_not_run(status) => {
             Err(Failure::not_runnable("the command cannot be run; the item is back in the queue"))
         }
         Ok(Ending::Child(status)) if !status.success() => {
