@@ -91,7 +91,8 @@ both_backends! {
         make().await;
         let mut run = script(&servers(&server), &docent("break /a"));
         assert!(run.line().await.contains(node));
-        assert!(run.line().await.contains("holds for"));
+        let line = run.line().await;
+        assert!(line.contains("holds, owner host, there for "), "{line}");
         client.delete(node, None).await.unwrap();
         make().await;
         run.say("y\n").await;

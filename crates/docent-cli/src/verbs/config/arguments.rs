@@ -23,8 +23,8 @@ pub(super) enum Action {
     Edit(Edit),
     /// Print the value and each one that follows, or run a command for each
     ///
-    /// When the value is deleted that is told, as JSON in an object with `deleted`; CMD is not run for it. CMD
-    /// that fails ends nothing; one that cannot be run ends docent with 126 or 127.
+    /// When the value is deleted that is told, as JSON in an object with `deleted`; CMD is not run for it.
+    /// CMD that fails ends nothing; one that cannot be run ends docent with 126 or 127.
     Watch(Watch),
     /// List the replaced values, the latest first
     History {
