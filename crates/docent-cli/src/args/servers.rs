@@ -34,6 +34,12 @@ impl Global {
             (None, None) => over(contexts()?.current()?.ok_or_else(no_servers)?, vars, |_| true)?,
         };
         self.overlay(&mut options);
+        let has_tls = options.tls_ca_file.is_some();
+        if options.credentials_file.is_some() && !has_tls && !options.allow_plaintext_auth {
+            let ways =
+                "give --tls-ca, or --allow-plaintext-auth to send the password where others may read it";
+            return Err(Failure::usage(format!("credentials need TLS: {ways}")));
+        }
         Ok(options)
     }
 

@@ -6,6 +6,8 @@ use docent::node::{Acl, CreateMode, Permissions};
 use docent::server::Server;
 use docent_battery::{Backend, TestServer, both_backends};
 use serde_json::Value;
+use std::fs::Permissions as Mode;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// The findings of one check at one level.
@@ -97,6 +99,30 @@ both_backends! {
         assert_failed(&without, "access", "without credentials", "--auth-file");
     }
 
+    async fn a_path_that_breaks_a_rule_is_one_finding_among_others(backend: Backend) {
+        let server = backend.start().await;
+        let ended = doctor(&servers(&server), &["--clock", "0", "relative", "/"]).await;
+        assert_failed(&ended, "access", "\"relative\" must start with '/'", "/shop/lock");
+        assert_eq!((ended.code, findings(&ended.json(), "access", "ok").len()), (2, 1));
+    }
+
+    async fn a_password_that_others_can_come_by_is_a_warning(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("credentials");
+        std::fs::write(&file, "alice:right").unwrap();
+        let check = async |mode| {
+            std::fs::set_permissions(&file, Mode::from_mode(mode)).unwrap();
+            let arguments = ["--clock", "0", "--allow-plaintext-auth", "--auth-file", file.to_str().unwrap()];
+            doctor(&servers(&server), &arguments).await.ok().json()
+        };
+        let open = check(0o644).await;
+        let warnings = findings(&open, "password", "warning");
+        assert!(warnings[0]["text"].as_str().unwrap().contains("its mode is 644"), "{warnings:?}");
+        assert!(warnings[1]["text"].as_str().unwrap().contains("without TLS"), "{warnings:?}");
+        assert_eq!(findings(&check(0o600).await, "password", "warning").len(), 1);
+    }
+
     async fn what_a_list_gives_to_others_is_told_apart(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
@@ -112,6 +138,35 @@ both_backends! {
         let told = ended.json();
         assert_eq!(findings(&told, "identity", "ok")[0]["text"], "the servers see ip 127.0.0.1");
     }
+}
+
+/// Nobody listens at the servers that are named: they are not asked.
+#[tokio::test]
+async fn a_setting_that_breaks_its_rule_is_named_before_any_server_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "neither").unwrap();
+    let file = file.to_str().unwrap();
+    for (arguments, named) in [
+        (&["--auth-file", "/none", "--allow-plaintext-auth"][..], "/none"),
+        (&["--auth-file", file, "--allow-plaintext-auth"], "user:password"),
+        (&["--auth-file", file], "--allow-plaintext-auth"),
+        (&["--tls-ca", "/none"], "/none"),
+        (&["--tls-ca", file], "no certificate in PEM"),
+    ] {
+        let ended = doctor("127.0.0.1:1", arguments).await;
+        assert_eq!((ended.code, &*ended.stdout), (2, ""), "{arguments:?}: {ended:?}");
+        assert!(ended.stderr.contains(named), "{arguments:?}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_beside_one_that_serves_is_not_unreachable() {
+    let server = Server::start().await.unwrap();
+    let connect = format!("{},127.0.0.1:1", server.connect_string());
+    let ended = doctor(&connect, &["--clock", "0"]).await;
+    assert_failed(&ended, "port", "connection refused", "start the server");
+    assert_eq!(ended.code, 1);
 }
 
 #[tokio::test]

@@ -32,6 +32,9 @@ pub(super) async fn check(client: &Client, path: &str, options: &Options, identi
 
 /// A read that the servers did not allow, or that failed.
 fn failed(path: &str, error: &Error, options: &Options, identity: &Identity) -> Finding {
+    if error.kind() == ErrorKind::InvalidInput {
+        return Finding::failure(CHECK, Cause::Usage, error.to_string(), "give paths as in /shop/lock");
+    }
     if error.kind() != ErrorKind::NoAuth {
         let remedy = "follow the remedies of the servers above";
         return Finding::failure(

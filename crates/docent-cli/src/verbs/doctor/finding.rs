@@ -31,12 +31,14 @@ pub(super) enum Level {
 /// Kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// No server can be used.
+    /// A server cannot be used.
     Unreachable,
     /// Servers are there, and a setting is wrong.
     Setting,
     /// Permission is missing.
     Permission,
+    /// An argument breaks a rule.
+    Usage,
 }
 
 impl Finding {

@@ -94,7 +94,7 @@ fn reckoning(assumed: Duration, tick: Tick) -> Option<Finding> {
     match tick {
         Tick::Told(told) if told > assumed => {
             let text = format!("the servers' tick is {told:?}, and clients reckon with {assumed:?}");
-            let remedy = format!("set the tick of every client that holds locks to {told:?} (`server_tick`)");
+            let remedy = format!("set the tick of every client that holds locks to {told:?} (--server-tick)");
             Some(Finding::failure(CHECK, Cause::Setting, text, remedy))
         }
         Tick::Concluded(tick, bounds) if tick > assumed => {
@@ -104,7 +104,7 @@ fn reckoning(assumed: Duration, tick: Tick) -> Option<Finding> {
             );
             let remedy = format!(
                 "look at tickTime in zoo.cfg, and set the tick of every client that holds locks to that \
-                 (`server_tick`); {ALLOW}"
+                 (--server-tick); {ALLOW}"
             );
             Some(Finding::warning(CHECK, text, remedy))
         }

@@ -10,6 +10,7 @@ mod finding;
 mod grant;
 mod identity;
 mod lease;
+mod password;
 mod run;
 mod server;
 mod words;

@@ -2,7 +2,7 @@ use super::finding::{Cause, Finding, Level};
 use super::identity::Identity;
 use super::lease::{self, Times};
 use super::server::{self, ServerReport};
-use super::{access, clock, ensemble};
+use super::{access, clock, ensemble, password};
 use crate::app::App;
 use crate::args::duration;
 use crate::exit::{Ending, Failure, Outcome};
@@ -30,9 +30,13 @@ pub(crate) struct Arguments {
 /// Checks the servers and the client's settings, and prints a finding for each check.
 ///
 /// # Errors
-/// `Unreachable`, `NoPermission` or `Other` with the number of failures, when there are any.
+/// `Usage` for a setting that breaks its rule, before any server is asked. `Usage` for a path that breaks
+/// one, `NoPermission`, `Other` or, where no server serves, `Unreachable` with the number of failures, when
+/// there are any.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let options = app.global.client_options()?;
+    // A client checks all of its settings before it looks for a server.
+    options.builder()?.build()?.close().await;
     let servers =
         ServerAddress::all_of(&options.connect).map_err(|error| Failure::usage(error.to_string()))?;
     let reports = join_all(servers.iter().map(|server| server::check(server, &options))).await;
@@ -40,11 +44,12 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut findings: Vec<_> = reports.iter().flat_map(|report| report.findings.clone()).collect();
     let is_served = reports.iter().any(|report| report.opened);
     findings.push(summary);
+    findings.extend(password::check(&options));
     if is_served {
         findings.extend(check_client(app, &options, &reports, arguments).await);
     }
     print(app, &findings)?;
-    ending(&findings)
+    ending(&findings, is_served)
 }
 
 /// Checks what a client of all servers meets: its lease, its permissions and its clock.
@@ -103,7 +108,7 @@ fn print(app: &App, findings: &[Finding]) -> Result<(), Failure> {
 }
 
 /// The ending that the findings call for: the gravest cause gives the exit code.
-fn ending(findings: &[Finding]) -> Outcome {
+fn ending(findings: &[Finding], is_served: bool) -> Outcome {
     let failures: Vec<_> = findings.iter().filter(|finding| finding.is_failure()).collect();
     let has = |cause| failures.iter().any(|finding| finding.cause == cause);
     let text = match failures.len() {
@@ -112,8 +117,9 @@ fn ending(findings: &[Finding]) -> Outcome {
         count => format!("{count} checks failed"),
     };
     Err(match () {
+        () if has(Cause::Usage) => Failure::usage(text),
         () if has(Cause::Permission) => Failure::no_permission(text),
-        () if has(Cause::Setting) => Failure::other(text),
+        () if has(Cause::Setting) || is_served => Failure::other(text),
         () => Failure::unreachable(text),
     })
 }
