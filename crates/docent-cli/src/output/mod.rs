@@ -1,11 +1,13 @@
 //! Output: tables and JSON on standard output, progress and errors on standard error.
 
+mod deleted;
 mod escape;
 #[allow(clippy::module_inception, reason = "it is named after its type")]
 mod output;
 mod table;
 mod utc;
 
+pub(crate) use deleted::Deleted;
 pub(crate) use escape::{escaped, is_one_word};
 pub(crate) use output::Output;
 pub(crate) use table::Table;

@@ -5,11 +5,12 @@ use crate::cli::Cli;
 use crate::exit::{Ending, Failure, Outcome};
 use clap::{Args, Command, CommandFactory};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Folder to write `docent.1` and a page for each verb to, instead of printing the first.
+    /// Folder to write `docent.1` and a page for each verb to, instead of printing the first; made if missing
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -19,7 +20,10 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Outcome {
     command.build();
     match &arguments.out {
         None => app.output.bytes(&page(&command)?)?,
-        Some(folder) => write_all(&command, folder)?,
+        Some(folder) => {
+            fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+            write_all(&command, folder)?;
+        }
     }
     Ok(Ending::Done)
 }
@@ -27,9 +31,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Outcome {
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let file = folder.join(format!("{name}.1"));
-    let unwritable = |error| Failure::other(format!("cannot write {}: {error}", file.display()));
-    fs::write(&file, page(command)?).map_err(unwritable)?;
+    fs::write(&file, page(command)?).map_err(|error| unwritable(&file, &error))?;
     command.get_subcommands().filter(|verb| !verb.is_hide_set()).try_for_each(|verb| write_all(verb, folder))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::other(format!("cannot write {}: {error}", path.display()))
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {

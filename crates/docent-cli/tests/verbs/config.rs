@@ -147,6 +147,14 @@ both_backends! {
         assert_eq!(config(&connect, &["watch", KEY, "--", "/"]).await.code, 126);
     }
 
+    async fn the_root_is_no_key(backend: Backend) {
+        let server = backend.start().await;
+        for verb in [&["get", "/"][..], &["set", "/", "1"], &["history", "/"]] {
+            let ended = config(&servers(&server), verb).await;
+            assert_eq!((ended.code, ended.stderr.contains("must be below the root")), (2, true), "{ended:?}");
+        }
+    }
+
     async fn an_editor_changes_the_value_unless_somebody_else_did(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
@@ -237,21 +245,6 @@ both_backends! {
         config(&connect, &["set", KEY, r#"{"n": 2}"#]).await.ok();
         assert_eq!(watch.line().await, r#"{"n": 2} /config/limits 2 2"#);
         assert_eq!(watch.stop(Signal::INT).await, 130);
-    }
-
-    async fn a_watch_as_json_tells_that_the_value_is_gone(backend: Backend) {
-        let server = backend.start().await;
-        let connect = servers(&server);
-        config(&connect, &["set", KEY, "1"]).await.ok();
-        let mut watch = Running::start(&connect, ["config", "watch", KEY, "-o", "json"]);
-        watch.line().await;
-        let client = docent::Client::connect(&connect).await.unwrap();
-        client.delete(KEY, None).await.unwrap();
-        assert_eq!(watch.line().await, r#"{"path":"/config/limits","deleted":true}"#);
-        config(&connect, &["set", KEY, "2"]).await.ok();
-        assert!(watch.line().await.contains(r#""value":"2""#));
-        assert_eq!(watch.stop(Signal::TERM).await, 143);
-        client.close().await;
     }
 
     async fn a_value_that_makes_no_variables_ends_no_watch(backend: Backend) {

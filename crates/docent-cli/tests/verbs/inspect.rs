@@ -137,7 +137,7 @@ both_backends! {
         client.close().await;
     }
 
-    async fn a_list_is_printed_again_when_a_recipe_comes(backend: Backend) {
+    async fn a_list_tells_recipes_that_come_and_go(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
@@ -152,6 +152,12 @@ both_backends! {
             let report: Value = serde_json::from_str(&watch.line().await).unwrap();
             report["path"].as_str().unwrap().clone_into(&mut path);
         }
+        client.delete("/limit", None).await.unwrap();
+        let mut line = String::new();
+        while line != r#"{"path":"/limit","deleted":true}"# {
+            line = watch.line().await;
+            assert!(!line.contains("\"config\""), "what stays as it was is not printed again: {line}");
+        }
         assert_eq!(watch.stop(Signal::TERM).await, 143);
         client.close().await;
     }
@@ -161,7 +167,8 @@ both_backends! {
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
         let guard = Mutex::new(&client, REPORT).unwrap().acquire().await.unwrap();
-        run(&connect, ["revoke", REPORT]).await.ok();
+        let asked = &run(&connect, ["revoke", REPORT, "-o", "json"]).await.ok().json()[0];
+        assert_eq!((&asked["path"], &asked["asked"]), (&REPORT.into(), &true.into()), "{asked}");
         timeout(PATIENCE, guard.revoked()).await.expect("it is asked");
         guard.release().await.unwrap();
         let nobody = run(&connect, ["revoke", REPORT]).await;
@@ -181,7 +188,8 @@ both_backends! {
         let session = format!("session {:#x}", client.session_id().unwrap());
         assert!(unasked.stderr.contains(&session) && unasked.stderr.contains("holds, owner "), "{unasked:?}");
         assert!(guard.is_held());
-        run(&connect, ["break", REPORT, "--yes"]).await.ok();
+        let broken = &run(&connect, ["break", REPORT, "--yes", "-o", "json"]).await.ok().json()[0];
+        assert_eq!(broken["deleted"], true, "{broken}");
         timeout(PATIENCE, guard.lost()).await.expect("it is told");
         client.close().await;
     }

@@ -100,7 +100,8 @@ both_backends! {
         let client = docent::Client::connect(&connect).await.unwrap();
         let bytes = docent::Queue::<bytes::Bytes>::builder_with(&client, JOBS, docent::config::Raw).build().unwrap();
         for item in ["bad", "worse"] {
-            queue(&connect, &["put", JOBS, item]).await.ok();
+            let put = &queue(&connect, &["put", JOBS, item, "-o", "json"]).await.ok().json()[0];
+            assert_eq!((&put["path"], &put["put"]), (&JOBS.into(), &1.into()), "{put}");
             bytes.take().await.unwrap().reject("no\u{1b}[2J good").await.unwrap();
         }
         let dead = queue(&connect, &["dead", JOBS, "-o", "json"]).await.ok().json();
@@ -110,7 +111,8 @@ both_backends! {
         assert_eq!(queue(&connect, &["requeue", JOBS, "unknown"]).await.code, 1);
         queue(&connect, &["requeue", JOBS, dead[1]["name"].as_str().unwrap()]).await.ok();
         assert_eq!(queue(&connect, &["peek", JOBS]).await.ok().stdout, "worse\n");
-        queue(&connect, &["requeue", JOBS, "--all"]).await.ok();
+        let back = &queue(&connect, &["requeue", JOBS, "--all", "-o", "json"]).await.ok().json()[0];
+        assert_eq!((&back["path"], &back["requeued"]), (&JOBS.into(), &1.into()), "{back}");
         assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "2\n");
         client.close().await;
     }

@@ -49,6 +49,20 @@ both_backends! {
         assert!(instances(&connect).await.is_empty());
     }
 
+    async fn a_wait_for_an_id_that_another_session_has_is_told(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut first = Running::start(&connect, ORDERS);
+        assert_eq!(first.line().await, "/services/orders/one one");
+        let mut second = docent(&connect, ORDERS.iter().filter(|word| **word != "-q")).spawn().unwrap();
+        let mut told = BufReader::new(second.stderr.take().unwrap()).lines();
+        let told = timeout(PATIENCE, told.next_line()).await.expect("it is told").unwrap().unwrap();
+        assert!(told.contains("waiting until /services/orders/one is free: session 0x"), "{told}");
+        assert_eq!(first.stop(Signal::TERM).await, 0);
+        until_enabled(&connect, true).await;
+        second.kill().await.unwrap();
+    }
+
     async fn an_instance_stands_disabled_before_its_command_is_told_to_end(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
@@ -107,6 +121,14 @@ both_backends! {
         assert!(ended.code == 3 && ended.stderr.contains("could not be deregistered"), "{ended:?}");
         client.set_acl("/services/orders", [Acl::open_unsafe()], None).await.unwrap();
         client.close().await;
+    }
+
+    async fn a_check_has_a_program_and_a_time(backend: Backend) {
+        let server = backend.start().await;
+        for wrong in [["--check", " ", "--every", "1s"], ["--check", "true", "--every", "0"]] {
+            let ended = run(&servers(&server), ORDERS.iter().chain(&wrong).chain(&["--", "true"])).await;
+            assert_eq!((ended.code, ended.stderr.contains("must ")), (2, true), "{ended:?}");
+        }
     }
 
     async fn a_check_that_cannot_be_run_is_told(backend: Backend) {

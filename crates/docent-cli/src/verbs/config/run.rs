@@ -38,5 +38,8 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
 
 /// The configuration at `key`, as bytes: the command does not know what they mean.
 fn value(client: &Client, key: &str) -> Result<Config<Bytes>, Failure> {
+    if key == "/" {
+        return Err(Failure::usage("key \"/\" must be below the root"));
+    }
     Ok(Config::builder_with(client, key, Raw).build()?)
 }

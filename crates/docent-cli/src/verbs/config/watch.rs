@@ -3,9 +3,9 @@ use super::get::print;
 use crate::app::App;
 use crate::child::{ChildCommand, Signals};
 use crate::exit::{Ending, Failure, FailureKind, Outcome};
+use crate::output::Deleted;
 use bytes::Bytes;
 use docent::config::{Change, Config, Snapshot};
-use serde::Serialize;
 use std::ops::ControlFlow;
 
 /// Follows the value until a signal comes. A command that runs is waited for: values that were replaced
@@ -34,17 +34,10 @@ pub(super) async fn run(
     }
 }
 
-/// A node that is no more, as JSON shows it among its values.
-#[derive(Debug, Serialize)]
-struct Deleted<'a> {
-    path: &'a str,
-    deleted: bool,
-}
-
 /// Tells that there is no value any more. A command is not run: it keeps what it has.
 fn tell_deleted(app: &App, path: &str, arguments: &Watch) -> Result<(), Failure> {
     if app.output.is_json() && !arguments.env.is_wanted() && arguments.command.is_empty() {
-        app.output.json(&Deleted { path, deleted: true })?;
+        app.output.json(&Deleted::new(path))?;
     } else {
         app.output.remark(format!("{path} was deleted"));
     }

@@ -13,7 +13,8 @@ pub(crate) struct RevokeArguments {
 /// Delete the node of a holder or waiter, or the claim of an item in a queue, after showing whose it is.
 ///
 /// A holder that lives learns of it as fast as the next one does, and may work on for a moment: only what
-/// checks the fence is safe from that. Ask it to leave with `revoke` first.
+/// checks the fence is safe from that. Ask it to leave with `revoke` first. A waiter that lives stands in the
+/// line again, at its end.
 #[derive(Debug, Args)]
 pub(crate) struct BreakArguments {
     /// Path of a lock, an election or a queue

@@ -3,6 +3,7 @@ use super::found::{found, report};
 use super::shown::{node, show};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
+use crate::output::Deleted;
 use docent::Client;
 use docent::node::Stat;
 use std::io::{self, IsTerminal};
@@ -30,7 +31,13 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
         confirm().await?;
     }
     delete_shown(client, &path, &stat).await?;
-    app.output.remark(format!("deleted {path}"));
+    app.output.remark(match one.holds {
+        true => format!("deleted {path}"),
+        false => format!("deleted {path}; who waits on will stand in the line again, at its end"),
+    });
+    if app.output.is_json() {
+        app.output.json(&Deleted::new(&path))?;
+    }
     Ok(Ending::Done)
 }
 

@@ -6,6 +6,15 @@ use crate::exit::{Ending, Failure, Outcome};
 use docent::inspect::{Kind, Report};
 use docent::locks::{Mutex, Participant, RwLock, Semaphore};
 use docent::{Client, Error};
+use serde::Serialize;
+
+/// A holder that was asked to leave, as JSON shows it.
+#[derive(Debug, Serialize)]
+struct Asked<'a> {
+    path: &'a str,
+    name: &'a str,
+    asked: bool,
+}
 
 /// Asks holders to leave.
 pub(crate) async fn run(app: &App, arguments: &RevokeArguments) -> Outcome {
@@ -23,6 +32,9 @@ async fn revoke(app: &App, client: &Client, arguments: &RevokeArguments) -> Outc
     ask(client, &report, &wanted).await?;
     for contender in &wanted {
         app.output.remark(format!("asked {} of {} to leave", contender.name, report.path));
+        if app.output.is_json() {
+            app.output.json(&Asked { path: &report.path, name: &contender.name, asked: true })?;
+        }
     }
     Ok(Ending::Done)
 }

@@ -3,7 +3,8 @@ use std::ffi::OsString;
 
 /// List the instances of a service; without SERVICE the names of all services.
 ///
-/// `-o hostport` prints the instances that may be given work, one `host:port` on each line.
+/// `-o hostport` prints the instances that may be given work, one `host:port` on each line: the port is that
+/// for TLS where an instance has one.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the service

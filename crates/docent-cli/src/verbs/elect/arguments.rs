@@ -10,6 +10,9 @@ use std::ffi::OsString;
 /// docent passed on, is the end, with its exit code. Its environment is that of `docent lock`.
 /// Processes that it leaves in its group are ended before the term is. When somebody asks the leader to
 /// leave, CMD gets SIGTERM; without CMD docent ends.
+///
+/// A signal that comes while it stands ends docent with 128 + its number; without CMD one that comes while it
+/// leads resigns, and ends docent with 0.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Path of the election

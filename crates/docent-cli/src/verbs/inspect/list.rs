@@ -5,9 +5,10 @@ use super::short::short;
 use super::summary::summary;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
-use crate::output::Table;
+use crate::output::{Deleted, Table};
 use docent::inspect::{Inspector, Kind, Limits, Recipe, Report, Survey};
 use futures_util::StreamExt;
+use std::collections::BTreeMap;
 
 /// Lists the recipes below a path, and lists them again after changes where that was asked for.
 pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
@@ -43,32 +44,43 @@ struct Listing<'a> {
     app: &'a App,
     /// The kinds to list; `None` for all.
     kinds: Option<&'static [Kind]>,
-    listed: Option<Vec<(String, Recipe)>>,
+    listed: Option<BTreeMap<String, Recipe>>,
 }
 
 impl Listing<'_> {
     fn show(&mut self, survey: Survey) -> Result<(), Failure> {
         let is_wanted = |report: &Report| self.kinds.is_none_or(|kinds| kinds.contains(&report.kind()));
         let found: Vec<_> = survey.found.into_iter().filter(is_wanted).collect();
-        let now: Vec<_> = found.iter().map(|report| (report.path.clone(), report.recipe.clone())).collect();
+        let now: BTreeMap<_, _> =
+            found.iter().map(|report| (report.path.clone(), report.recipe.clone())).collect();
         if self.listed.as_ref() != Some(&now) {
-            self.print(&found)?;
+            self.print(&found, &now)?;
             tell_gaps(self.app, &survey.refused, survey.left_out);
             self.listed = Some(now);
         }
         Ok(())
     }
 
-    fn print(&self, found: &[Report]) -> Result<(), Failure> {
+    fn print(&self, found: &[Report], now: &BTreeMap<String, Recipe>) -> Result<(), Failure> {
         let output = &self.app.output;
         if output.is_json() {
-            found.iter().try_for_each(|report| output.json(report))?;
-            return Ok(());
+            return self.print_changes(found, now);
         }
         let mut table = Table::new(["PATH", "KIND", "STATE"]);
         for report in found {
             table.row([short(&report.path), report.kind().to_string(), short(&summary(&report.recipe))]);
         }
         Ok(output.table(&table)?)
+    }
+
+    /// Prints a line for each recipe that is not as it was listed, and for each one that is no more.
+    fn print_changes(&self, found: &[Report], now: &BTreeMap<String, Recipe>) -> Result<(), Failure> {
+        let output = &self.app.output;
+        let before = |path: &str| self.listed.as_ref().and_then(|listed| listed.get(path));
+        for report in found.iter().filter(|report| before(&report.path) != Some(&report.recipe)) {
+            output.json(report)?;
+        }
+        let gone = self.listed.iter().flat_map(BTreeMap::keys).filter(|path| !now.contains_key(*path));
+        gone.map(|path| Deleted::new(path)).try_for_each(|deleted| Ok(output.json(&deleted)?))
     }
 }

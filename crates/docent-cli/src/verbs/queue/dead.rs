@@ -17,6 +17,13 @@ struct ShownLetter<'a> {
     item: ShownItem<'a>,
 }
 
+/// Number of items that were put back, as JSON shows it.
+#[derive(Debug, Serialize)]
+struct Requeued<'a> {
+    path: &'a str,
+    requeued: usize,
+}
+
 /// Lists the dead letters.
 pub(super) async fn list(app: &App, queue: &Queue<Bytes>) -> Outcome {
     let dead = queue.dead_letters();
@@ -59,11 +66,14 @@ pub(super) async fn requeue(app: &App, queue: &Queue<Bytes>, arguments: &Requeue
         return Err(Failure::other(format!("{} has no dead letter {name:?}", queue.path())));
     }
     let wanted = letters.iter().filter(|letter| arguments.all || arguments.names.contains(&letter.name));
-    let mut count = 0;
+    let mut count = 0_usize;
     for letter in wanted {
         dead.requeue(letter).await?;
         count += 1;
     }
     app.output.remark(format!("put {count} back into {}", queue.path()));
+    if app.output.is_json() {
+        app.output.json(&Requeued { path: queue.path(), requeued: count })?;
+    }
     Ok(Ending::Done)
 }

@@ -7,6 +7,7 @@ use crate::input;
 use bytes::Bytes;
 use docent::queue::{PutError, PutOptions, Queue};
 use futures_util::FutureExt;
+use serde::Serialize;
 use tokio::io::stdin;
 
 /// Most items that are put in one step, and most bytes of them: a request has 1 MiB by default.
@@ -41,7 +42,17 @@ pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put, signal
         }
     }
     app.output.remark(format!("put {} into {}", putter.done, queue.path()));
+    if app.output.is_json() {
+        app.output.json(&Done { path: queue.path(), put: putter.done })?;
+    }
     Ok(Ending::Done)
+}
+
+/// Number of items that were put, as JSON shows it.
+#[derive(Debug, Serialize)]
+struct Done<'a> {
+    path: &'a str,
+    put: usize,
 }
 
 /// Items on their way into a queue.

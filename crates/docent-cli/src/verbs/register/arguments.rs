@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) port: u16,
 
-    /// Port for TLS
+    /// Port for TLS, which those that call it by host and port use in the place of --port
     #[arg(long, value_name = "PORT")]
     pub(super) ssl_port: Option<u16>,
 
@@ -47,11 +47,11 @@ pub(crate) struct Arguments {
     pub(super) payload: Option<String>,
 
     /// Command that tells by exit code 0 whether the instance may be given work; split at spaces, no shell
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", value_parser = program)]
     pub(super) check: Option<String>,
 
     /// Time from one check to the next, and the longest one that a check may take
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, requires = "check")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, requires = "check")]
     pub(super) every: Duration,
 
     /// Time for which the instance stands disabled before CMD gets the signal that asks for the end
@@ -61,6 +61,20 @@ pub(crate) struct Arguments {
     /// Command to run, after `--`
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
+}
+
+fn program(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() {
+        false => Ok(text.to_owned()),
+        true => Err("must name a program".to_owned()),
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    duration(text).and_then(|time| match time.is_zero() {
+        false => Ok(time),
+        true => Err("must be longer than nothing".to_owned()),
+    })
 }
 
 fn member(text: &str) -> Result<(String, String), String> {

@@ -4,10 +4,16 @@ use super::instance::instance;
 use crate::app::App;
 use crate::child::{ChildCommand, Signals, is_end, run_after};
 use crate::exit::{Ending, Failure, Outcome};
-use docent::discovery::{Registration, Registry};
+use docent::discovery::{Registration, RegistrationStatus, Registry};
 use serde::Serialize;
 use std::cell::Cell;
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
 use tokio::time::sleep;
+
+/// Time between two looks at a registration that is not announced yet.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A registration as it is printed.
 #[derive(Debug, Serialize)]
@@ -21,7 +27,11 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let instance = instance(arguments)?;
     app.with_signals(async |client, signals| {
         let registry = Registry::new(client, &arguments.root)?;
-        let registration = signals.or(registry.register(instance)).await??;
+        let registration = registry.announce(instance)?;
+        tokio::select! {
+            announced = signals.or(registration.announced()) => announced??,
+            never = tell_occupied(app, &registration) => match never {},
+        }
         let outcome = announced(app, &registration, arguments, signals).await;
         // What the command said counts: a node that stands goes with the session.
         match signals.or(registration.deregister()).await {
@@ -32,6 +42,18 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         outcome
     })
     .await
+}
+
+/// Tells when another session has an instance with this id, whose end is waited for.
+async fn tell_occupied(app: &App, registration: &Registration) -> Infallible {
+    loop {
+        sleep(LOOK).await;
+        if let RegistrationStatus::Occupied { session_id } = registration.status() {
+            let path = registration.path();
+            app.output.remark(format!("waiting until {path} is free: session {session_id:#x} has it"));
+            return pending().await;
+        }
+    }
 }
 
 async fn announced(
