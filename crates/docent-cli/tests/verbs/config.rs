@@ -201,6 +201,9 @@ both_backends! {
             assert_eq!(std::fs::read(kept).unwrap().len(), length, "{ended:?}");
             std::fs::remove_file(kept).unwrap();
         }
+        let none = edit(&connect, &editor(folder.path(), "rm \"$1\"")).await;
+        assert_eq!((none.code, none.stderr.contains("is in")), (1, false), "{none:?}");
+        assert!(none.stderr.contains("left no file"), "{none:?}");
         assert_eq!(config(&connect, &["get", KEY]).await.stdout, "1");
     }
 

@@ -43,7 +43,10 @@ async fn changed(
     signals: &mut Signals,
 ) -> Result<Option<Bytes>, Failure> {
     edit(file, signals).await?;
-    let value = Bytes::from(fs::read(file).map_err(|error| unusable(&error))?);
+    let value = Bytes::from(fs::read(file).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::other("the editor left no file: nothing was published"),
+        _ => unusable(&error),
+    })?);
     if value == *before {
         return Ok(None);
     }
@@ -103,7 +106,11 @@ fn editor() -> Result<String, Failure> {
 
 /// Keeps the file with the user's work, and says where it is. A value as it was `before` is no work.
 fn kept(file: NamedTempFile, before: &Bytes, failure: Failure) -> Failure {
-    if fs::read(file.path()).is_ok_and(|value| value == *before) {
+    let is_worth_it = match fs::read(file.path()) {
+        Ok(value) => value != *before,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    if !is_worth_it {
         return failure;
     }
     match file.keep() {
