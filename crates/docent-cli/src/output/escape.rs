@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// `text` in one line that a terminal shows as it is: control characters, and those that change the
-/// direction of a text, are written as `\n` or `\u{1b}`.
+/// direction of a text or are not seen, are written as `\n` or `\u{1b}`.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -24,7 +24,9 @@ pub(crate) fn json_escaped(json: &str) -> String {
     for char in json.chars() {
         match is_unsafe(char) {
             // Writing to a string cannot fail.
-            true => drop(write!(safe, "\\u{:04x}", u32::from(char))),
+            true => {
+                char.encode_utf16(&mut [0; 2]).iter().for_each(|unit| drop(write!(safe, "\\u{unit:04x}")))
+            }
             false => safe.push(char),
         }
     }
@@ -36,9 +38,22 @@ pub(crate) fn is_one_word(text: &str) -> bool {
     !text.chars().any(|char| is_unsafe(char) || char.is_whitespace())
 }
 
+/// True for control characters and line ends, for marks of direction, and for others without a width: names
+/// that differ by those alone look the same.
 fn is_unsafe(char: char) -> bool {
-    let turns = matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    char.is_control() || turns || matches!(char, '\u{2028}' | '\u{2029}')
+    char.is_control()
+        || matches!(
+            char,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 #[cfg(test)]
@@ -52,10 +67,15 @@ mod tests {
     }
 
     #[test]
+    fn names_that_look_the_same_are_told_apart() {
+        assert_eq!(escaped("a\u{200b}b\u{feff}\u{ad}"), "a\\u{200b}b\\u{feff}\\u{ad}");
+    }
+
+    #[test]
     fn json_says_the_same_without_them() {
-        let text = "a\u{1b}\u{7f}\u{9b}\u{202e}\n\"ü";
+        let text = "a\u{1b}\u{7f}\u{9b}\u{202e}\n\"ü\u{e0041}";
         let safe = json_escaped(&serde_json::to_string(text).unwrap());
-        assert_eq!(safe, r#""a\u001b\u007f\u009b\u202e\n\"ü""#);
+        assert_eq!(safe, r#""a\u001b\u007f\u009b\u202e\n\"ü\udb40\udc41""#);
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), text);
     }
 
