@@ -12,10 +12,13 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{self, SignalKind};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// Time between two looks for processes that are left.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Longest wait for processes that were killed to end. The system may hold on to one for as long as it likes.
+const KILLED: Duration = Duration::from_secs(1);
 
 /// Command that runs.
 ///
@@ -89,7 +92,8 @@ impl Running {
     }
 
     /// Ends processes that the command has left in its group: with SIGTERM, and SIGKILL after so much time,
-    /// or when a signal asks for the end, which is returned. The end of the command was not collected yet.
+    /// or when a signal asks for the end, which is returned. Waits until they have ended. The end of the
+    /// command was not collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -101,17 +105,18 @@ impl Running {
             return None;
         }
         self.group.pass_on(Signal::TERM);
-        let rest = async {
+        let ended = async || {
             while has_rest() {
                 sleep(LOOK).await;
             }
         };
         let asked = tokio::select! {
-            () = rest => None,
+            () = ended() => None,
             () = sleep(time) => None,
             signal = signals.asked_to_end(&self.group) => Some(signal),
         };
         self.group.signal(Signal::KILL);
+        let _ = timeout(KILLED, ended()).await;
         asked
     }
 
