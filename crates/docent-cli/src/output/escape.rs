@@ -23,9 +23,11 @@ pub(crate) fn json_escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for char in json.chars() {
         match is_unsafe(char) {
-            // Writing to a string cannot fail.
             true => {
-                char.encode_utf16(&mut [0; 2]).iter().for_each(|unit| drop(write!(safe, "\\u{unit:04x}")))
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string cannot fail.
+                    let _ = write!(safe, "\\u{unit:04x}");
+                }
             }
             false => safe.push(char),
         }
