@@ -26,7 +26,8 @@ fn main() -> ExitCode {
     if let Some(code) = child::become_command_if_asked().or_else(child::keep_if_asked) {
         return code;
     }
-    if std::env::args_os().next_back().is_some_and(|last| last == "--") {
+    let mut words = std::env::args_os();
+    if words.any(|word| word == "--") && words.next().is_none() {
         Cli::command().error(ErrorKind::TooFewValues, NO_COMMAND).exit();
     }
     let cli = Cli::parse();

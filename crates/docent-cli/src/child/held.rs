@@ -28,12 +28,16 @@ pub(crate) struct Finished<G> {
 }
 
 impl<G> Finished<G> {
-    /// True when the command was told to stop by us or from its terminal, and did.
+    /// True when the command was told to stop by us or from its terminal, and did. Other signals than SIGTERM
+    /// and SIGINT may have told it something else: they count where it ended by them.
     pub(crate) fn was_stopped(&self) -> bool {
-        let by = self.status.signal();
-        let typed = [Signal::INT, Signal::QUIT].map(|signal| Some(signal.as_raw())).contains(&by);
-        let ends = |signal: &Signal| [Signal::TERM, Signal::INT, Signal::QUIT].contains(signal);
-        typed || self.passed_on.iter().any(|signal| ends(signal) || Some(signal.as_raw()) == by)
+        let ended_by = |signal: &Signal| {
+            let number = signal.as_raw();
+            self.status.signal() == Some(number) || self.status.code() == Some(128 + number)
+        };
+        let typed = [Signal::INT, Signal::QUIT].iter().any(|signal| self.status.signal() == Some(signal.as_raw()));
+        let ends = |signal: &Signal| [Signal::TERM, Signal::INT].contains(signal);
+        typed || self.passed_on.iter().any(|signal| ends(signal) || ended_by(signal))
     }
 
     /// True when the command could not be run.

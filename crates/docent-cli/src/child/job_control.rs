@@ -3,9 +3,20 @@
 
 use super::group::Group;
 use nix::sys::signal::{SigSet, Signal as Blocked};
-use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, getppid, kill_process, kill_process_group};
+use nix::unistd::{self, getppid};
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
+
+/// Our own group; `None` where it has no number in our namespace.
+pub(super) fn own_group() -> Option<Pid> {
+    Pid::from_raw(unistd::getpgrp().as_raw())
+}
+
+/// Group of the process that started us; `None` where it has no number in our namespace.
+fn group_of_parent() -> Option<Pid> {
+    Pid::from_raw(unistd::getpgid(Some(getppid())).ok()?.as_raw())
+}
 
 /// Group in the foreground of the terminal on standard input, if that is one.
 fn foreground() -> Option<Pid> {
@@ -24,9 +35,11 @@ fn terminal_stops() -> SigSet {
 }
 
 /// Puts `group` into the foreground, if `from` is there.
-fn hand_over(from: Option<Pid>, group: Pid) {
+fn hand_over(from: Option<Pid>, group: Option<Pid>) {
     // A group in the background would be stopped when it does this, if that signal were not blocked.
-    if foreground().is_some_and(|foreground| Some(foreground) == from) {
+    if let Some(group) = group
+        && foreground().is_some_and(|foreground| Some(foreground) == from)
+    {
         let _ = tcsetpgrp(stdin(), group);
     }
 }
@@ -37,14 +50,14 @@ fn hand_over(from: Option<Pid>, group: Pid) {
 pub(super) fn take_terminal() {
     // The number of the foreground group is told of the process's own terminal alone: both are the same.
     if tcgetpgrp(stdout()).is_ok() {
-        hand_over(getpgid(getppid()).ok(), getpgrp());
+        hand_over(group_of_parent(), own_group());
     }
     let _ = terminal_stops().thread_unblock();
 }
 
 /// Puts our group into the foreground in place of the command's.
 pub(super) fn take_terminal_back(group: &Group) {
-    hand_over(Some(group.id()), getpgrp());
+    hand_over(Some(group.id()), own_group());
 }
 
 /// Stops with a command that was stopped at its terminal, as the shell that started us expects. A command
@@ -55,10 +68,12 @@ pub(super) fn stop_with(group: &Group) {
     let front = foreground();
     if front == Some(group.id()) {
         // It stops our neighbours here, and us in `suspend`.
-        let _ = kill_process_group(getpgrp(), Signal::TTIN);
+        if let Some(own) = own_group() {
+            let _ = kill_process_group(own, Signal::TTIN);
+        }
         suspend(group);
     } else if [Some(Signal::TTIN), Some(Signal::TTOU)].contains(&signal) {
-        hand_over(Some(getpgrp()), group.id());
+        hand_over(own_group(), Some(group.id()));
         if front.is_some() && foreground() == Some(group.id()) {
             group.signal(Signal::CONT);
         }
@@ -74,7 +89,7 @@ pub(super) fn suspend(group: &Group) {
     take_terminal_back(group);
     suspend_alone();
     if was_in_front {
-        hand_over(Some(getpgrp()), group.id());
+        hand_over(own_group(), Some(group.id()));
     }
     group.go_on();
 }
