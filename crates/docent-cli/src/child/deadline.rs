@@ -37,12 +37,12 @@ impl Deadline {
     pub(super) fn start(
         policy: KillPolicy,
         group: Arc<Group>,
-        keeper: Option<KeeperLine>,
+        keeper: KeeperLine,
         left: impl Fn() -> Duration + Send + 'static,
     ) -> io::Result<Self> {
         let (tell, told) = watch::channel(false);
         let (bell, rung) = channel();
-        let look = move || keep(policy, &group, keeper.as_ref(), left, &rung, &tell);
+        let look = move || keep(policy, &group, &keeper, left, &rung, &tell);
         let thread = thread::Builder::new().name("docent-deadline".into()).spawn(look)?;
         Ok(Self { told, bell: Some(bell), thread: Some(thread) })
     }
@@ -92,7 +92,7 @@ impl Drop for Deadline {
 fn keep(
     policy: KillPolicy,
     group: &Group,
-    keeper: Option<&KeeperLine>,
+    keeper: &KeeperLine,
     left: impl Fn() -> Duration,
     bell: &Receiver<()>,
     tell: &watch::Sender<bool>,
@@ -101,7 +101,7 @@ fn keep(
     loop {
         let left = left();
         let step = countdown.step(BootClock.now(), left);
-        keeper.into_iter().for_each(|keeper| keeper.kill_by(countdown.kill_by()));
+        keeper.kill_by(countdown.kill_by());
         let wait = match step {
             // The keeper knows of each renewal soon: it is not to kill after a pause that the lease outlives.
             Step::Wait(wait) => wait.min(LOOK).min((left / LOOKS).max(SHORTEST)),

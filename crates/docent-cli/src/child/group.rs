@@ -1,6 +1,7 @@
 use super::signals::is_end;
+use nix::unistd;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::fmt;
 use std::process::{Child, ExitStatus};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -62,12 +63,17 @@ impl Group {
         self.id
     }
 
-    /// Sends a signal to all processes of the group that there are.
+    /// Sends a signal to all processes of the group that there are, and to a leader that has left it.
     pub(super) fn signal(&self, signal: Signal) {
         let leader = self.leader();
-        if !leader.collected {
-            // There may be nobody left to get it.
-            let _ = kill_process_group(self.id, signal);
+        if leader.collected {
+            return;
+        }
+        // There may be nobody left to get it.
+        let _ = kill_process_group(self.id, signal);
+        let number = unistd::Pid::from_raw(self.id.as_raw_nonzero().get());
+        if unistd::getpgid(Some(number)).is_ok_and(|group| group != number) {
+            let _ = kill_process(self.id, signal);
         }
     }
 

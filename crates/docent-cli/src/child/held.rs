@@ -35,7 +35,8 @@ impl<G> Finished<G> {
             let number = signal.as_raw();
             self.status.signal() == Some(number) || self.status.code() == Some(128 + number)
         };
-        let typed = [Signal::INT, Signal::QUIT].iter().any(|signal| self.status.signal() == Some(signal.as_raw()));
+        let typed =
+            [Signal::INT, Signal::QUIT].iter().any(|signal| self.status.signal() == Some(signal.as_raw()));
         let ends = |signal: &Signal| [Signal::TERM, Signal::INT].contains(signal);
         typed || self.passed_on.iter().any(|signal| ends(signal) || ended_by(signal))
     }

@@ -5,7 +5,7 @@
 use super::alarm::readable_until;
 use super::keeper_word::Word;
 use nix::sys::signal::SigSet;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::stdio::stdin;
 use std::fs::File;
 use std::process::ExitCode;
@@ -31,6 +31,10 @@ fn keep() -> ExitCode {
         // What was said before the time came counts.
         if !readable_until(&input, group.and(kill_by)) {
             kill(group);
+            // Its leader may have left it. It has its number until `docent` collects its end, after ours.
+            if let Some(leader) = group {
+                let _ = kill_process(leader, Signal::KILL);
+            }
             return ExitCode::from(OVERDUE);
         }
         match Word::read_from(&input) {

@@ -29,8 +29,7 @@ pub(super) struct Running {
     group: Arc<Group>,
     /// Comes when a child of this process ended or was stopped.
     changes: unix::Signal,
-    /// `None` where no more processes can be started: the command's own death signal has to do then.
-    keeper: Option<Keeper>,
+    keeper: Keeper,
 }
 
 /// End of a command that was collected.
@@ -56,12 +55,16 @@ impl Running {
         // Before it is started, so that its end is not missed.
         let changes = unix::signal(SignalKind::child()).map_err(unheard)?;
         // Before it as well: we may stand still from any moment on.
-        let keeper = Keeper::start(kill_by).ok();
-        let ties =
-            Ties { lost: lost.map(LostPipe::number), keeper: keeper.as_ref().map(Keeper::number), kill_by };
+        let keeper = Keeper::start(kill_by).map_err(|error| {
+            Failure::not_runnable(format!(
+                "cannot start the process that keeps {:?}: {error}",
+                command.name()
+            ))
+        })?;
+        let ties = Ties { lost: lost.map(LostPipe::number), keeper: Some(keeper.number()), kill_by };
         let group = Arc::new(command.spawn(ties)?);
         // It has told that itself, where it could.
-        keeper.iter().for_each(|keeper| keeper.keep(group.id()));
+        keeper.keep(group.id());
         Ok(Self { group, changes, keeper })
     }
 
@@ -71,12 +74,12 @@ impl Running {
     }
 
     /// Line to the keeper of the group.
-    pub(super) fn keeper_line(&self) -> Option<KeeperLine> {
-        self.keeper.as_ref()?.line().ok()
+    pub(super) fn keeper_line(&self) -> KeeperLine {
+        self.keeper.line()
     }
 
     /// Waits until the command has ended. Its end is not collected, so that the number of its group is still
-    /// its own.
+    /// its own. A keeper that ends meanwhile is replaced; where that cannot be, the command is killed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -86,6 +89,9 @@ impl Running {
                 State::Ended => return,
                 State::Stopped => job_control::stop_with(&self.group),
                 State::Runs => {}
+            }
+            if self.keeper.replace_if_ended().is_err() {
+                self.group.signal(Signal::KILL);
             }
             self.changes.recv().await;
         }
@@ -124,7 +130,7 @@ impl Running {
     pub(super) fn collect(mut self) -> Result<Collected, Failure> {
         job_control::take_terminal_back(&self.group);
         // Before the number of the group can be another one's.
-        let is_overdue = self.keeper.take().is_some_and(Keeper::dismiss);
+        let is_overdue = self.keeper.dismiss();
         let uncollected = |error| Failure::other(format!("cannot wait for the command: {error}"));
         Ok(Collected { status: self.group.collect().map_err(uncollected)?, is_overdue })
     }
@@ -134,6 +140,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.group.signal(Signal::KILL);
         // Before the end of the command is collected, as above.
-        self.keeper = None;
+        self.keeper.dismiss();
     }
 }

@@ -4,6 +4,7 @@ use super::job_control;
 use crate::exit::Failure;
 use futures_util::FutureExt;
 use futures_util::future::select_all;
+use nix::sys::signal::{SigSet, Signal as Mask};
 use rustix::process::Signal;
 use std::io;
 use tokio::signal::unix::{self, SignalKind};
@@ -30,6 +31,8 @@ impl Signals {
     /// Begins to listen. Signals that the process was started to ignore are left alone.
     pub(crate) fn listen() -> Result<Self, Failure> {
         job_control::block_terminal_stops().map_err(|error| unheard(&error.into()))?;
+        // Whoever started us may have blocked it. The end of a command would not be heard.
+        SigSet::from(Mask::SIGCHLD).thread_unblock().map_err(|error| unheard(&error.into()))?;
         let mut signals = Self { listeners: Vec::new(), end: None };
         FORWARDED.into_iter().try_for_each(|signal| signals.hear(signal))?;
         Ok(signals)

@@ -20,6 +20,7 @@ both_backends! {
         let words = ["lock", "/a", "--", "echo", "--nonblock", "--connect", "x", "-h", "--", "-n"];
         let ended = run(&servers(&server), words).await;
         assert_eq!(ended.stdout, ["--nonblock --connect x -h -- -n"]);
+        assert_eq!(run(&servers(&server), ["lock", "/a", "--", "echo", "hi", "--"]).await.stdout, ["hi --"]);
         let refused = run(&servers(&server), ["lock", "/a", "echo", "held"]).await;
         assert_eq!((refused.code, refused.stdout.len()), (2, 0), "{refused:?}");
     }

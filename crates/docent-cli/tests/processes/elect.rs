@@ -42,6 +42,22 @@ both_backends! {
         client.close().await;
     }
 
+    async fn a_signal_that_a_command_survived_does_not_count_as_its_end(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let script = "trap 'echo dump' QUIT; echo ready; while test ! -e FILE; do sleep 0.02; done; rm FILE; exit 1";
+        let script = script.replace("FILE", file.to_str().unwrap());
+        let mut leader = Run::start(&servers(&server), ["elect", "/e", "--", "sh", "-c", &script]);
+        assert_eq!(leader.line().await, "ready");
+        leader.signal(Signal::QUIT);
+        assert_eq!(leader.line().await, "dump");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(leader.line().await, "ready", "it stands again");
+        leader.signal(Signal::TERM);
+        assert_eq!(leader.end().await.code, 143);
+    }
+
     async fn a_leader_without_a_command_that_is_asked_to_leave_ends(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -8,6 +8,7 @@ mod dev;
 mod elect;
 mod exit_codes;
 mod held;
+mod keeper;
 mod killed;
 mod process;
 mod run;

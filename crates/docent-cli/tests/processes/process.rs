@@ -32,8 +32,13 @@ pub(crate) async fn time_of_death(process: i32) -> f64 {
 
 /// The process that keeps the group of the command of a `docent`.
 pub(crate) fn keeper_of(docent: i32) -> i32 {
+    keepers_of(docent)[0]
+}
+
+/// Those that keep groups and have not ended, among the children of a process.
+pub(crate) fn keepers_of(docent: i32) -> Vec<i32> {
     let processes = std::fs::read_dir("/proc").unwrap();
-    let mut numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let read = |process: i32, file: &str| {
         std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default()
     };
@@ -41,7 +46,7 @@ pub(crate) fn keeper_of(docent: i32) -> i32 {
         let stat = read(process, "stat");
         stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some(&docent.to_string())
     };
-    numbers.find(|one| is_child(*one) && read(*one, "cmdline").contains("__keep-group")).unwrap()
+    numbers.filter(|one| is_child(*one) && read(*one, "cmdline").contains("__keep-group")).collect()
 }
 
 /// True for one that stands still. A `sh` that has just called `vfork` for a program that is stopped before

@@ -1,0 +1,92 @@
+//! Commands that do what they can to outlive `docent`, and keepers that do not live as long.
+
+use crate::process::{PATIENCE, keepers_of, send, until_dead};
+use crate::run::{Run, command, servers};
+use docent_battery::{Backend, both_backends};
+use docent_testkit::eventually;
+use rustix::process::Signal;
+use std::process::Stdio;
+use tokio::process::Command;
+
+/// Program of a command that is in no group of its own any more, and does not end by itself.
+const LEAVER: &str = "$SIG{TERM} = sub { exit 7 }; setpgrp(0, getpgrp(getppid())) or die; $| = 1; \
+                      print \"$$\\n\"; sleep 1 while 1";
+
+/// A run of `docent` as the [`command`] says, by another program that gets it behind its own words.
+fn started_by(program: &str, words: &[&str], docent: &Command) -> Run {
+    let docent = docent.as_std();
+    let mut command = Command::new(program);
+    // The first word is one for `env`, which unblocks signals as well.
+    command.args(words).args(docent.get_args().skip(1)).kill_on_drop(true);
+    command.env_clear().envs(docent.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Run::of(&mut command)
+}
+
+both_backends! {
+    async fn a_keeper_that_was_killed_is_replaced(backend: Backend) {
+        let server = backend.start().await;
+        let mut holder =
+            Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "sleep 1000 & echo $$; echo $!; wait"]);
+        let command = [holder.number().await, holder.number().await];
+        let killed = keepers_of(holder.id())[0];
+        send(killed, Signal::KILL);
+        let keepers = async || keepers_of(holder.id());
+        eventually(PATIENCE, keepers, |now| now.iter().any(|one| *one != killed)).await.unwrap();
+        holder.signal(Signal::KILL);
+        for process in command {
+            until_dead(process).await;
+        }
+    }
+
+    async fn a_new_keeper_knows_when_the_lease_ends(backend: Backend) {
+        let server = backend.start().await;
+        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
+        let command = holder.number().await;
+        let killed = keepers_of(holder.id())[0];
+        send(killed, Signal::KILL);
+        let keepers = async || keepers_of(holder.id());
+        eventually(PATIENCE, keepers, |now| now.iter().any(|one| *one != killed)).await.unwrap();
+        holder.signal(Signal::STOP);
+        until_dead(command).await;
+        holder.signal(Signal::CONT);
+        assert_eq!(holder.end().await.code, 76);
+    }
+
+    async fn a_command_that_leaves_its_group_is_told_and_killed_all_the_same(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let mut told = Run::start(&connect, ["lock", "/a", "--", "perl", "-e", LEAVER]);
+        told.number().await;
+        told.signal(Signal::TERM);
+        assert_eq!(told.end().await.code, 7);
+        let mut still = Run::start(&connect, ["lock", "/a", "--", "perl", "-e", LEAVER]);
+        let command = still.number().await;
+        still.signal(Signal::STOP);
+        until_dead(command).await;
+        still.signal(Signal::CONT);
+        assert_eq!(still.end().await.code, 76);
+    }
+
+    async fn where_no_keeper_can_be_started_no_command_is_run(backend: Backend) {
+        let server = backend.start().await;
+        let look = "for one in $(cat /proc/$PPID/task/$PPID/children); do \
+                    grep -q keep-group /proc/$one/cmdline && exit 0; done; exit 3";
+        let mut codes = Vec::new();
+        for files in 6..24 {
+            let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+            let words = ["lock", "/a", "--timeout", "2s", "--", "sh", "-c", look];
+            let docent = command(&servers(&server), words);
+            let ended = started_by("bash", &["-c", &limited], &docent).end().await;
+            codes.push(ended.code);
+        }
+        assert!(!codes.contains(&3) && codes.contains(&126) && codes.contains(&0), "{codes:?}");
+    }
+
+    async fn the_end_of_a_command_is_heard_where_somebody_blocked_that_signal(backend: Backend) {
+        let server = backend.start().await;
+        let docent = command(&servers(&server), ["lock", "/a", "--", "sh", "-c", "sleep 0.5; exit 5"]);
+        let words = ["--default-signal", "--block-signal=CHLD"];
+        assert_eq!(started_by("env", &words, &docent).end().await.code, 5);
+    }
+}
