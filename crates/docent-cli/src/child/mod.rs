@@ -28,6 +28,6 @@ pub(crate) use command::{ChildCommand, OWN_VARIABLES};
 pub(crate) use held::{Finished, revoked, run_held};
 pub(crate) use keeper_process::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
-pub(crate) use run::{run, run_after, run_within, was_not_run};
+pub(crate) use run::{is_stop, run, run_after, run_within, was_not_run};
 pub(crate) use signals::{Signals, is_end};
 pub(crate) use trampoline::become_command_if_asked;

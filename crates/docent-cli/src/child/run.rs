@@ -4,6 +4,7 @@ use super::running::Running;
 use super::{ChildCommand, Signals};
 use crate::exit::Failure;
 use rustix::process::Signal;
+use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,12 @@ pub(crate) fn was_not_run(status: ExitStatus) -> bool {
     matches!(status.code(), Some(126 | 127))
 }
 
+/// True for a signal that tells a command to end. SIGHUP and SIGQUIT do not count: they tell many services to
+/// read their settings again, or to say how they stand.
+pub(crate) fn is_stop(signal: Signal) -> bool {
+    [Signal::TERM, Signal::INT].contains(&signal)
+}
+
 /// Runs a command to its end, and passes signals on to it. Processes that it leaves in its group are ended.
 ///
 /// # Errors
@@ -22,11 +29,11 @@ pub(crate) fn was_not_run(status: ExitStatus) -> bool {
 /// # Cancel safety
 /// Dropping it kills the command.
 pub(crate) async fn run(command: &ChildCommand, signals: &mut Signals) -> Result<ExitStatus, Failure> {
-    run_after(command, signals, async |_| ()).await
+    run_after(command, signals, async |_| (), |_| ()).await
 }
 
 /// As [`run`], and does `before` when a signal came, until it is done, the command has ended, or another
-/// signal asks for the end: then the signal is passed on.
+/// signal [tells it to end](is_stop): then the signal is passed on, which `after` hears of.
 ///
 /// # Errors
 /// As [`run`].
@@ -37,11 +44,16 @@ pub(crate) async fn run_after(
     command: &ChildCommand,
     signals: &mut Signals,
     mut before: impl AsyncFnMut(Signal),
+    after: impl Fn(Signal),
 ) -> Result<ExitStatus, Failure> {
     signals.hear_suspend()?;
     let mut running = Running::start(command, None, None)?;
     let group = Arc::clone(running.group());
-    loop {
+    let pass_on = |signal| {
+        group.pass_on(signal);
+        after(signal);
+    };
+    'running: loop {
         let signal = tokio::select! {
             () = running.ended() => break,
             signal = signals.next() => signal,
@@ -50,15 +62,19 @@ pub(crate) async fn run_after(
             job_control::suspend(&group);
             continue;
         }
-        let last = tokio::select! {
-            () = running.ended() => break,
-            () = before(signal) => signal,
-            again = signals.asked_to_end(&group) => again,
+        let mut before = pin!(before(signal));
+        let again = loop {
+            tokio::select! {
+                () = running.ended() => break 'running,
+                () = &mut before => break None,
+                again = signals.asked_to_end(&group) => match is_stop(again) {
+                    true => break Some(again),
+                    false => pass_on(again),
+                },
+            }
         };
-        group.pass_on(signal);
-        if last != signal {
-            group.pass_on(last);
-        }
+        pass_on(signal);
+        again.into_iter().filter(|again| *again != signal).for_each(pass_on);
     }
     running.end_rest(KILL_AFTER, signals).await;
     Ok(running.collect()?.status)

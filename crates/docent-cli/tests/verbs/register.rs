@@ -92,6 +92,49 @@ both_backends! {
         }
     }
 
+    async fn a_reload_changes_nothing_about_an_instance(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let folder = tempfile::tempdir().unwrap();
+        let well = folder.path().join("well");
+        std::fs::write(&well, "").unwrap();
+        let check = format!("test -e {}", well.display());
+        let script = "trap 'echo again' HUP; echo ready; while :; do sleep 0.02; done";
+        let arguments =
+            ["--check", &check, "--every", "50ms", "--drain", "1h", "--", "sh", "-c", script];
+        let mut run = Running::start(&connect, ORDERS.iter().chain(&arguments));
+        assert_eq!(run.line().await, "ready");
+        until_enabled(&connect, true).await;
+        run.signal(Signal::HUP);
+        assert_eq!(run.line().await, "again");
+        std::fs::remove_file(&well).unwrap();
+        until_enabled(&connect, false).await;
+        std::fs::write(&well, "").unwrap();
+        until_enabled(&connect, true).await;
+        run.signal(Signal::TERM);
+        until_enabled(&connect, false).await;
+        run.signal(Signal::HUP);
+        assert_eq!(run.line().await, "again", "it hears of it while it drains");
+        assert_eq!(run.stop(Signal::TERM).await, 128 + 15, "another one ends the drain");
+    }
+
+    async fn an_instance_whose_command_outlives_a_signal_gets_work_again(backend: Backend) {
+        let outlive = async |more: &[&str]| {
+            let server = backend.start().await;
+            let connect = servers(&server);
+            let script = "trap 'echo told' TERM; echo ready; while :; do sleep 0.02; done";
+            let arguments = ["--drain", "10ms", "--", "sh", "-c", script];
+            let mut run = Running::start(&connect, ORDERS.iter().chain(more).chain(&arguments));
+            assert_eq!(run.line().await, "ready");
+            until_enabled(&connect, true).await;
+            run.signal(Signal::TERM);
+            assert_eq!(run.line().await, "told");
+            until_enabled(&connect, false).await;
+            until_enabled(&connect, true).await;
+        };
+        tokio::join!(outlive(&[]), outlive(&["--check", "true", "--every", "50ms"]));
+    }
+
     async fn a_health_check_decides_whether_an_instance_gets_work(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 /// Announce an instance of a service while CMD lives; without CMD until a signal.
 ///
-/// Without CMD the path of its node and its id are printed once it is announced. When a signal asks for the
-/// end, the instance is disabled first, so that nobody gives it work any more; after --drain, or when a
-/// second signal comes, CMD gets the signal, and the instance is deregistered when CMD has ended.
+/// Without CMD the path of its node and its id are printed once it is announced. On SIGTERM and SIGINT the
+/// instance is disabled first, so that nobody gives it work any more; after --drain, or when a second one
+/// comes, CMD gets the signal, and the instance is deregistered when CMD has ended. Where CMD lives on for
+/// 5 s, the instance is enabled again, or the check decides. All other signals are passed on as they are:
+/// SIGHUP tells many services to read their settings again. Without CMD each of them ends the registration.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {

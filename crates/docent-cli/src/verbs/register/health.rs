@@ -1,39 +1,40 @@
 use super::arguments::Arguments;
+use super::leave::Leave;
 use crate::app::App;
 use crate::child::{ChildCommand, run_within};
 use docent::discovery::Registration;
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::future::pending;
 use std::time::Duration;
 use tokio::time::interval;
 
-/// Runs the check again and again, and enables or disables the instance by what it says, unless that
-/// `is_leaving`. Waits for ever where there is no check.
+/// Runs the check again and again, and enables or disables the instance by what it says, unless that leaves.
+/// Waits for ever where there is no check.
 pub(super) async fn keep_checked(
     app: &App,
     registration: &Registration,
     arguments: &Arguments,
-    is_leaving: &Cell<bool>,
+    leave: &Leave<'_>,
 ) -> Infallible {
     let Some(check) = &arguments.check else { return pending().await };
     let path = registration.path();
     let mut ticks = interval(arguments.every.max(Duration::from_millis(10)));
     // It begins as disabled.
-    let mut was_well = None;
+    let mut told = None;
     loop {
         ticks.tick().await;
         let result = check_once(check, &path, arguments.every).await;
         let is_well = result.is_ok();
-        if was_well == Some(is_well) || is_leaving.get() {
+        let state = (leave.stays(), is_well);
+        if told == Some(state) || leave.is_leaving() {
             continue;
         }
         if let Err(error) = registration.set_enabled(is_well).await {
             app.output.remark(format!("the state could not be told, and is told again: {error}"));
             continue;
         }
-        was_well = Some(is_well);
+        told = Some(state);
         app.output.remark(match result {
             Ok(()) => "the check passes: enabled".to_owned(),
             Err(reason) => format!("the check fails, {reason}: disabled"),

@@ -3,6 +3,7 @@
 mod arguments;
 mod health;
 mod instance;
+mod leave;
 mod run;
 
 pub(crate) use arguments::Arguments;

@@ -1,12 +1,12 @@
 use super::arguments::Arguments;
 use super::health;
 use super::instance::instance;
+use super::leave::Leave;
 use crate::app::App;
-use crate::child::{ChildCommand, Signals, is_end, run_after};
+use crate::child::{ChildCommand, Signals, is_end, is_stop, run_after};
 use crate::exit::{Ending, Failure, Outcome};
 use docent::discovery::{Registration, RegistrationStatus, Registry};
 use serde::Serialize;
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
@@ -62,42 +62,33 @@ async fn announced(
     arguments: &Arguments,
     signals: &mut Signals,
 ) -> Outcome {
-    let is_leaving = Cell::new(false);
-    let before = async |signal| {
-        if is_end(signal) && !is_leaving.replace(true) {
-            drain(app, registration, arguments).await;
-        }
-    };
+    let leave = Leave::new(app, registration, arguments);
     let work = async {
         match ChildCommand::new(&arguments.command) {
             Some(command) => {
                 let command = command.under(&registration.path(), None);
-                run_after(&command, signals, before).await.map(Ending::Child)
+                let before = async |signal| {
+                    if is_stop(signal) {
+                        leave.drain().await;
+                    }
+                };
+                let after = |signal| leave.passed_on(signal);
+                run_after(&command, signals, before, after).await.map(Ending::Child)
             }
             None => {
                 print(app, registration)?;
-                let signal = signals.next().await;
-                // Another signal ends the drain.
-                let _ = signals.or(before(signal)).await;
+                if is_end(signals.next().await) {
+                    // Another signal ends the drain.
+                    let _ = signals.or(leave.drain()).await;
+                }
                 Ok(Ending::Done)
             }
         }
     };
     tokio::select! {
         done = work => done,
-        never = health::keep_checked(app, registration, arguments, &is_leaving) => match never {},
-    }
-}
-
-/// Disables the instance, so that nobody gives it work any more, and waits for work that is under way.
-async fn drain(app: &App, registration: &Registration, arguments: &Arguments) {
-    if arguments.drain.is_zero() {
-        return;
-    }
-    match registration.set_enabled(false).await {
-        Ok(()) => sleep(arguments.drain).await,
-        // Nobody can have heard of it then.
-        Err(error) => app.output.remark(format!("the instance could not be disabled: {error}")),
+        never = health::keep_checked(app, registration, arguments, &leave) => match never {},
+        never = leave.end_if_command_stays() => match never {},
     }
 }
 
