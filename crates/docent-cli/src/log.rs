@@ -11,5 +11,7 @@ pub(crate) fn start(global: &Global) {
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false).init();
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
+    // Its own way to tell that it cannot write is a panic where it cannot write.
+    log.log_internal_errors(false).init();
 }

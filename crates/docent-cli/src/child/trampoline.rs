@@ -5,10 +5,11 @@ use super::job_control;
 use super::keeper_word::Word;
 use super::lost_pipe;
 use docent::time::{BootClock, Clock, Timestamp};
+use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{Signal, getpgrp, getpid, kill_process};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -80,7 +81,7 @@ fn number<N: FromStr>(argument: OsString) -> Option<N> {
 fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = words.split_first() else { return ExitCode::from(126) };
     if let Err(error) = die_with(parent) {
-        eprintln!("docent: cannot run {program:?}: {error}");
+        tell(program, &error);
         return ExitCode::from(126);
     }
     if let Some(line) = ties.keeper {
@@ -98,8 +99,15 @@ fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
         let _ = kill_process(getpid(), Signal::KILL);
     }
     let error = command.exec();
-    eprintln!("docent: cannot run {program:?}: {error}");
+    tell(program, &error);
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// Tells why a program cannot be run. Nobody may be there to read it.
+fn tell(program: &OsStr, error: &io::Error) {
+    // An `exec` that failed leaves it as commands have it: it would end us before our exit code does.
+    let _ = SigSet::from(Blocked::SIGPIPE).thread_block();
+    let _ = writeln!(io::stderr(), "docent: cannot run {program:?}: {error}");
 }
 
 /// Tells the keeper our group. Where that cannot be, as on other systems than Linux, `docent` does it alone.

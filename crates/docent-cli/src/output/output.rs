@@ -88,6 +88,11 @@ impl Output {
         }
     }
 
+    /// Asks something on standard error. The answer stands on the same line.
+    pub(crate) fn ask(&self, text: &str) {
+        let _ = write!(io::stderr(), "{text} ");
+    }
+
     /// Tells of a failure on standard error.
     pub(crate) fn error(&self, failure: &impl Display) {
         let prefix =

@@ -13,5 +13,6 @@ mod killed;
 mod process;
 mod run;
 mod signals;
+mod stderr;
 mod terminal;
 mod waiting;

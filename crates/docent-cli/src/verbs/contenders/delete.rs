@@ -28,7 +28,7 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
     let (path, stat) = node(client, &report.path, one).await?;
     show(app, &path, one, &stat);
     if !arguments.yes {
-        confirm().await?;
+        confirm(app).await?;
     }
     delete_shown(client, &path, &stat).await?;
     app.output.remark(match one.holds {
@@ -59,11 +59,11 @@ async fn delete_shown(client: &Client, path: &str, shown: &Stat) -> Result<(), F
 ///
 /// # Errors
 /// `Usage` without a terminal, `Other` for any answer but `y` or `yes`.
-async fn confirm() -> Result<(), Failure> {
+async fn confirm(app: &App) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage("nobody can be asked without a terminal: give --yes"));
     }
-    eprint!("Delete it? [y/N] ");
+    app.output.ask("Delete it? [y/N]");
     let mut answer = String::new();
     let read = spawn_blocking(move || io::stdin().read_line(&mut answer).map(|_| answer)).await;
     match read {
