@@ -1,17 +1,19 @@
 //! The log of the library, on standard error, for `-v`.
 
 use crate::args::Global;
+use crate::output::Output;
 use tracing_subscriber::filter::LevelFilter;
 
 /// Starts the log, if there is to be one.
-pub(crate) fn start(global: &Global) {
+pub(crate) fn start(global: &Global, output: &Output) {
     let level = match global.verbose {
         0 => return,
         1 => LevelFilter::INFO,
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
+    let stderr = output.stderr().clone();
+    let log = tracing_subscriber::fmt().with_max_level(level).with_ansi(false);
     // Its own way to tell that it cannot write is a panic where it cannot write.
-    log.log_internal_errors(false).init();
+    log.with_writer(move || stderr.clone()).log_internal_errors(false).init();
 }

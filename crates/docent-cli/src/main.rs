@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     let output = output::Output::new(&cli.global);
-    log::start(&cli.global);
+    log::start(&cli.global, &output);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {

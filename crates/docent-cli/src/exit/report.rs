@@ -1,6 +1,7 @@
 use super::{Ending, Failure};
 use crate::output::Output;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Exit codes, for the help.
 pub(crate) const HELP: &str = "\
@@ -19,9 +20,12 @@ Exit codes:
 /// Outcome of a verb.
 pub(crate) type Outcome = Result<Ending, Failure>;
 
+/// Longest wait at the end until all is written to standard error.
+const FLUSH: Duration = Duration::from_secs(1);
+
 /// Tells of a failure on standard error, and returns the exit code.
 pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {
-    ExitCode::from(match outcome {
+    let code = match outcome {
         Ok(ending) => ending.code(),
         Err(failure) => {
             if failure.is_told() {
@@ -31,5 +35,8 @@ pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {
             }
             failure.code()
         }
-    })
+    };
+    // Whoever does not read has had a second to do so.
+    output.stderr().written_within(FLUSH);
+    ExitCode::from(code)
 }

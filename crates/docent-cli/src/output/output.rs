@@ -1,5 +1,5 @@
 use super::escape::json_escaped;
-use super::{Table, escaped};
+use super::{Stderr, Table, escaped};
 use crate::args::{Color, Format, Global};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -16,12 +16,14 @@ pub(crate) struct Output {
     format: Format,
     color: Color,
     quiet: bool,
+    stderr: Stderr,
 }
 
 impl Output {
     /// The output as the options have it.
     pub(crate) fn new(global: &Global) -> Self {
-        Self { format: global.output, color: global.color, quiet: global.quiet }
+        let stderr = Stderr::new();
+        Self { format: global.output, color: global.color, quiet: global.quiet, stderr }
     }
 
     /// Form that was asked for.
@@ -84,27 +86,25 @@ impl Output {
     /// Remarks something on standard error, unless it is to be quiet.
     pub(crate) fn remark(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            self.tell("docent:", text.as_ref());
+            self.stderr.line(told("docent:", text.as_ref()));
         }
     }
 
     /// Asks something on standard error. The answer stands on the same line.
     pub(crate) fn ask(&self, text: &str) {
-        let _ = write!(io::stderr(), "{text} ");
+        self.stderr.line(format!("{text} ").into_bytes());
     }
 
     /// Tells of a failure on standard error.
     pub(crate) fn error(&self, failure: &impl Display) {
         let prefix =
             if self.has_color(&io::stderr()) { format!("{RED}docent:{PLAIN}") } else { "docent:".into() };
-        self.tell(&prefix, &failure.to_string());
+        self.stderr.last_line(told(&prefix, &failure.to_string()));
     }
 
-    /// Lines of the text are kept, all else in it is escaped.
-    fn tell(&self, prefix: &str, text: &str) {
-        let lines: Vec<_> = text.lines().map(escaped).collect();
-        // Nobody may be there to read it.
-        let _ = writeln!(io::stderr(), "{prefix} {}", lines.join("\n"));
+    /// Standard error, for the log, which comes in order with all else.
+    pub(crate) fn stderr(&self) -> &Stderr {
+        &self.stderr
     }
 
     fn has_color(&self, stream: &impl IsTerminal) -> bool {
@@ -114,6 +114,12 @@ impl Output {
             Color::Auto => stream.is_terminal() && takes_colors(|name| std::env::var_os(name)),
         }
     }
+}
+
+/// Line about a text. Lines of the text are kept, all else in it is escaped.
+fn told(prefix: &str, text: &str) -> Vec<u8> {
+    let lines: Vec<_> = text.lines().map(escaped).collect();
+    format!("{prefix} {}\n", lines.join("\n")).into_bytes()
 }
 
 /// True unless the variables say that the terminal shall have no colours, or cannot show them.

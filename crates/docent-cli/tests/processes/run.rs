@@ -23,6 +23,7 @@ pub(crate) struct Ended {
     pub(crate) code: i32,
     /// Lines that were not taken before.
     pub(crate) stdout: Vec<String>,
+    /// Empty where it is no pipe.
     pub(crate) stderr: String,
 }
 
@@ -95,7 +96,9 @@ impl Run {
                 stdout.push(line.trim_end_matches('\r').to_owned());
             }
             let mut stderr = String::new();
-            self.child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
+            if let Some(mut pipe) = self.child.stderr.take() {
+                pipe.read_to_string(&mut stderr).await.unwrap();
+            }
             let code = self.child.wait().await.unwrap().code().expect("no signal ended it");
             Ended { code, stdout, stderr }
         };

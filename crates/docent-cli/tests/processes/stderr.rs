@@ -1,9 +1,12 @@
-//! Standard error that cannot be written to.
+//! Standard error that cannot be written to, or that nobody reads.
 
 use crate::process::PATIENCE;
-use crate::run::{command, run};
+use crate::run::{Run, command, run};
 use docent::server::Server;
+use rustix::io::ioctl_fionbio;
+use rustix::process::Signal;
 use std::fs::File;
+use std::io::Write;
 use std::process::Stdio;
 use tokio::time::timeout;
 
@@ -34,4 +37,34 @@ async fn a_standard_error_that_cannot_be_written_to_changes_no_exit_code() {
             assert_eq!(ended.code(), Some(code), "{words:?}");
         }
     }
+}
+
+/// The end of a pipe that is full, and the one that nobody reads from.
+fn full() -> (Stdio, std::io::PipeReader) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    ioctl_fionbio(&writer, true).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    ioctl_fionbio(&writer, false).unwrap();
+    (writer.into(), reader)
+}
+
+#[tokio::test]
+async fn a_standard_error_that_stands_still_holds_nothing_up() {
+    let server = Server::start().await.unwrap();
+    let connect = server.connect_string();
+    assert_eq!(run(connect, ["queue", "put", "/q", "one", "two"]).await.code, 0);
+    // A shell tells of the end of each `sleep` that a signal has ended.
+    let script = "exec 2>&-; trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done";
+    let (stderr, _reader) = full();
+    let mut log = Run::of(command(connect, ["-v", "lock", "/a", "--", "sh", "-c", script]).stderr(stderr));
+    let (stderr, _reader) = full();
+    let words = ["queue", "take", "/q", "--follow", "--", "sh", "-c", "echo ready; exit 1"];
+    let mut remarks = Run::of(command(connect, words).stderr(stderr));
+    assert_eq!(log.line().await, "ready");
+    log.signal(Signal::TERM);
+    assert_eq!(log.end().await.code, 7);
+    // It tells of the first one in between.
+    assert_eq!((remarks.line().await, remarks.line().await), ("ready".to_owned(), "ready".to_owned()));
+    remarks.signal(Signal::TERM);
+    assert_eq!(remarks.end().await.code, 128 + 15);
 }
