@@ -23,7 +23,9 @@ const NO_COMMAND: &str = "nothing follows '--': a command or a value was expecte
 /// Runs the command of the arguments. Everything happens on the main thread, which lives as long as the
 /// process: a child that dies with the thread that spawned it needs that.
 fn main() -> ExitCode {
-    if let Some(code) = child::become_command_if_asked().or_else(child::keep_if_asked) {
+    if let Some(code) =
+        child::become_command_if_asked().or_else(child::keep_if_asked).or_else(child::end_if_asked)
+    {
         return code;
     }
     let mut words = std::env::args_os();
@@ -43,5 +45,8 @@ fn main() -> ExitCode {
         }
         Err(error) => Err(Failure::other(format!("cannot start: {error}"))),
     };
-    exit::report(outcome, &output)
+    let signal = exit::signal_of(&outcome);
+    let code = exit::report(outcome, &output);
+    signal.into_iter().for_each(child::end_as_typed);
+    code
 }

@@ -23,7 +23,7 @@ pub(crate) struct Finished<G> {
     pub(crate) lost: Option<String>,
     /// True when somebody asked the holder to leave.
     pub(crate) revoked: bool,
-    /// Signals that were passed on.
+    /// Signals that were passed on, or typed at its terminal.
     passed_on: Vec<Signal>,
 }
 
@@ -81,8 +81,9 @@ pub(crate) async fn run_held<G: AsHold + 'static>(
     // Still under the guard, which the deadline looks at.
     let asked = supervision.running.end_rest(policy.kill_after, signals).await;
     supervision.passed_on.extend(asked);
-    let Supervision { running, mut lost, revoked, passed_on, .. } = supervision.end().await;
-    let Collected { status, is_overdue } = running.collect()?;
+    let Supervision { running, mut lost, revoked, mut passed_on, .. } = supervision.end().await;
+    let Collected { status, is_overdue, typed } = running.collect()?;
+    passed_on.extend(typed);
     if is_overdue {
         lost.get_or_insert_with(|| "docent stood still for too long".to_owned());
     }

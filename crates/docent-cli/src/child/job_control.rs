@@ -5,7 +5,7 @@ use super::group::Group;
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use nix::unistd::{self, getppid};
 use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
-use rustix::stdio::{stdin, stdout};
+use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
 /// Our own group; `None` where it has no number in our namespace.
@@ -19,8 +19,13 @@ fn group_of_parent() -> Option<Pid> {
 }
 
 /// Group in the foreground of the terminal on standard input, if that is one.
-fn foreground() -> Option<Pid> {
+pub(super) fn foreground() -> Option<Pid> {
     isatty(stdin()).then(|| tcgetpgrp(stdin()).ok()).flatten()
+}
+
+/// Group in the foreground of the terminal on any of the standard streams.
+pub(super) fn terminal_of() -> Option<Pid> {
+    foreground().or_else(|| tcgetpgrp(stdout()).ok()).or_else(|| tcgetpgrp(stderr()).ok())
 }
 
 /// Blocks SIGTTIN and SIGTTOU in this thread, and in those that it starts from now on. The kernel sends them
@@ -61,9 +66,9 @@ pub(super) fn take_terminal_back(group: &Group) {
 }
 
 /// Stops with a command that was stopped at its terminal, as the shell that started us expects. A command
-/// that was stopped because it needs the terminal, which is ours, gets it. Elsewhere a stopped command is
-/// left alone.
-pub(super) fn stop_with(group: &Group) {
+/// that was stopped because it needs the terminal, which is ours, gets it; true when it has to wait for that.
+/// Elsewhere a stopped command is left alone.
+pub(super) fn stop_with(group: &Group) -> bool {
     let signal = group.note_stop();
     let front = foreground();
     if front == Some(group.id()) {
@@ -72,12 +77,20 @@ pub(super) fn stop_with(group: &Group) {
             let _ = kill_process_group(own, Signal::TTIN);
         }
         suspend(group);
-    } else if [Some(Signal::TTIN), Some(Signal::TTOU)].contains(&signal) {
-        hand_over(own_group(), Some(group.id()));
-        if front.is_some() && foreground() == Some(group.id()) {
-            group.signal(Signal::CONT);
-        }
+        return false;
     }
+    [Some(Signal::TTIN), Some(Signal::TTOU)].contains(&signal) && front.is_some() && !give_terminal(group)
+}
+
+/// Gives our terminal to a command that was stopped because it needs it, and lets the command go on. False
+/// while the terminal is not ours, as before a shell's `fg`, which tells us nothing.
+pub(super) fn give_terminal(group: &Group) -> bool {
+    hand_over(own_group(), Some(group.id()));
+    let has_it = foreground() == Some(group.id());
+    if has_it {
+        group.go_on();
+    }
+    has_it
 }
 
 /// Stops the command, then this process, until the shell lets it go on, and the command with it. The lease

@@ -12,6 +12,7 @@ mod deadline;
 mod group;
 mod held;
 mod ignored;
+mod interrupt;
 mod job_control;
 mod keeper;
 mod keeper_process;
@@ -26,6 +27,7 @@ mod trampoline;
 
 pub(crate) use command::{ChildCommand, OWN_VARIABLES};
 pub(crate) use held::{Finished, revoked, run_held};
+pub(crate) use interrupt::{end_as_typed, end_if_asked};
 pub(crate) use keeper_process::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
 pub(crate) use run::{is_stop, run, run_after, run_within, was_not_run};

@@ -1,6 +1,6 @@
 use super::job_control;
 use super::on_lost::KILL_AFTER;
-use super::running::Running;
+use super::running::{Collected, Running};
 use super::{ChildCommand, Signals};
 use crate::exit::Failure;
 use rustix::process::Signal;
@@ -77,7 +77,9 @@ pub(crate) async fn run_after(
         again.into_iter().filter(|again| *again != signal).for_each(pass_on);
     }
     running.end_rest(KILL_AFTER, signals).await;
-    Ok(running.collect()?.status)
+    let Collected { status, typed, .. } = running.collect()?;
+    typed.into_iter().for_each(|signal| signals.note_end(signal));
+    Ok(status)
 }
 
 /// Runs a command to its end, without passing signals on. One that takes longer than `limit` is killed, with

@@ -1,4 +1,5 @@
 use super::group::{Group, State};
+use super::interrupt;
 use super::job_control;
 use super::keeper::{Keeper, KeeperLine};
 use super::lost_pipe::LostPipe;
@@ -17,6 +18,9 @@ use tokio::time::{sleep, timeout};
 /// Time between two looks for processes that are left.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Time between two looks whether the terminal that a command needs is ours.
+const TERMINAL_LOOK: Duration = Duration::from_millis(200);
+
 /// Longest wait for processes that were killed to end. The system may hold on to one for as long as it likes.
 const KILLED: Duration = Duration::from_secs(1);
 
@@ -30,6 +34,8 @@ pub(super) struct Running {
     /// Comes when a child of this process ended or was stopped.
     changes: unix::Signal,
     keeper: Keeper,
+    /// True while it is stopped because it needs the terminal, which is not ours.
+    wants_terminal: bool,
 }
 
 /// End of a command that was collected.
@@ -38,6 +44,8 @@ pub(super) struct Collected {
     pub(super) status: ExitStatus,
     /// True when its keeper has killed it, because we stood still for too long.
     pub(super) is_overdue: bool,
+    /// The signal that was typed at its terminal and ended it.
+    pub(super) typed: Option<Signal>,
 }
 
 impl Running {
@@ -65,7 +73,7 @@ impl Running {
         let group = Arc::new(command.spawn(ties)?);
         // It has told that itself, where it could.
         keeper.keep(group.id());
-        Ok(Self { group, changes, keeper })
+        Ok(Self { group, changes, keeper, wants_terminal: false })
     }
 
     /// Group of the command.
@@ -87,13 +95,18 @@ impl Running {
         loop {
             match self.group.state() {
                 State::Ended => return,
-                State::Stopped => job_control::stop_with(&self.group),
+                State::Stopped => self.wants_terminal = job_control::stop_with(&self.group),
                 State::Runs => {}
             }
             if self.keeper.replace_if_ended().is_err() {
                 self.group.signal(Signal::KILL);
             }
-            self.changes.recv().await;
+            tokio::select! {
+                _ = self.changes.recv() => {}
+                () = sleep(TERMINAL_LOOK), if self.wants_terminal => {
+                    self.wants_terminal = !job_control::give_terminal(&self.group);
+                }
+            }
         }
     }
 
@@ -128,11 +141,13 @@ impl Running {
 
     /// Collects the end of the command.
     pub(super) fn collect(mut self) -> Result<Collected, Failure> {
+        let was_in_front = interrupt::is_in_front(&self.group);
         job_control::take_terminal_back(&self.group);
         // Before the number of the group can be another one's.
         let is_overdue = self.keeper.dismiss();
         let uncollected = |error| Failure::other(format!("cannot wait for the command: {error}"));
-        Ok(Collected { status: self.group.collect().map_err(uncollected)?, is_overdue })
+        let status = self.group.collect().map_err(uncollected)?;
+        Ok(Collected { status, is_overdue, typed: interrupt::note(was_in_front, status) })
     }
 }
 

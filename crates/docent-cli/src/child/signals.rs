@@ -92,6 +92,11 @@ impl Signals {
         }
     }
 
+    /// Notes a signal that was typed at the terminal of a command and has ended it: it asks us to end as well.
+    pub(super) fn note_end(&mut self, signal: Signal) {
+        self.end = Some(signal);
+    }
+
     /// Ends with a signal that asked this process to end, and was passed on to a command meanwhile.
     ///
     /// # Errors

@@ -11,6 +11,14 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
+    /// Number of the signal that ended the command.
+    pub(super) fn signal(self) -> Option<i32> {
+        match self {
+            Self::Done => None,
+            Self::Child(status) => status.signal(),
+        }
+    }
+
     /// Exit code of the program.
     pub(super) fn code(self) -> u8 {
         match self {

@@ -7,4 +7,4 @@ mod report;
 
 pub(crate) use ending::Ending;
 pub(crate) use failure::{Failure, FailureKind};
-pub(crate) use report::{HELP, Outcome, report};
+pub(crate) use report::{HELP, Outcome, report, signal_of};

@@ -1,4 +1,4 @@
-use super::{Ending, Failure};
+use super::{Ending, Failure, FailureKind};
 use crate::output::Output;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,6 +22,17 @@ pub(crate) type Outcome = Result<Ending, Failure>;
 
 /// Longest wait at the end until all is written to standard error.
 const FLUSH: Duration = Duration::from_secs(1);
+
+/// Number of the signal that ended the command, or the wait.
+pub(crate) fn signal_of(outcome: &Outcome) -> Option<i32> {
+    match outcome {
+        Ok(ending) => ending.signal(),
+        Err(failure) => match failure.kind() {
+            FailureKind::Signal(signal) => Some(signal),
+            _ => None,
+        },
+    }
+}
 
 /// Tells of a failure on standard error, and returns the exit code.
 pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {

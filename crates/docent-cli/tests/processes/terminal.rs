@@ -71,6 +71,45 @@ both_backends! {
         assert!(said("got hello") && said("code 0"), "{ended:?}");
     }
 
+    async fn ctrl_c_ends_the_script_that_runs_docent(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let holder = Run::start(&servers(&server), ["lock", "/held"]);
+        for (name, shell) in [("/a", "bash"), ("/b", "sh"), ("/held", "bash")] {
+            let lock = docent(&format!("lock {name} -- sh -c \"echo at $i; exec sleep 1000\""));
+            let script = folder.path().join("loop");
+            fs::write(&script, format!("for i in 1 2; do echo begin $i; {lock}; done; echo went on\n")).unwrap();
+            let mut run = self::script(&servers(&server), &format!("{shell} {}", script.display()));
+            let expected = if name == "/held" { "docent: waiting for /held" } else { "at 1" };
+            while !run.line().await.starts_with(expected) {}
+            run.say("\u{3}").await;
+            let ended = run.end().await;
+            assert_eq!(ended.code, 130, "{ended:?}");
+            assert!(!ended.stdout.concat().contains("begin 2") && !ended.stdout.concat().contains("went on"), "{ended:?}");
+        }
+        drop(holder);
+    }
+
+    async fn a_command_that_waits_for_the_terminal_gets_it_when_the_shell_gives_it_to_docent(backend: Backend) {
+        let server = backend.start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let lock = docent("lock /a -- bash -c 'echo $$; read x; echo got $x'");
+        let mut run = shell(&servers(&server), folder.path(), &format!("{lock} &\nread y\nfg >/dev/null\necho code $?"));
+        let mut line = run.line().await;
+        let command = loop {
+            match line.parse() {
+                Ok(command) => break command,
+                Err(_) => line = run.line().await,
+            }
+        };
+        until_stopped(command).await;
+        run.say("go on\n").await;
+        run.say("hello\n").await;
+        let ended = run.end().await;
+        let said = |text: &str| ended.stdout.iter().any(|line| line == text);
+        assert!(said("got hello") && said("code 0"), "{ended:?}");
+    }
+
     async fn a_wait_tells_who_holds_it_and_the_place_in_the_line(backend: Backend) {
         let server = backend.start().await;
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--label", "nightly"]);
