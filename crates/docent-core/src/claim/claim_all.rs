@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// Claim to make, with the node it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,9 +226,10 @@ pub async fn claim_all(
                         return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
                     }
                     (held, Err(Unread::Refused(code))) => {
-                        // The next attempt shall not find them taken by these.
-                        let held = held.into_iter().flatten();
-                        Box::pin(join_all(held.map(Hold::release))).await;
+                        // The next attempt shall not find them taken by these. Those that are dropped
+                        // are deleted, too.
+                        let released = join_all(held.into_iter().flatten().map(Hold::release));
+                        let _ = Box::pin(timeout_at(attempts.deadline, released)).await;
                         return Err(Error::from_code(code, operation).at(&first.node));
                     }
                     // The lease ran out before the reply came, or the link did not last for the reads: the

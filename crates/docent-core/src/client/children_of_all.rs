@@ -28,6 +28,7 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
         let (result, _) = client.call("children", first, &request, Idempotency::Idempotent).await?;
         match result {
             Ok(Response::Multi(results)) if results.len() == 2 * paths.len() => {
+                support.answered();
                 let listed = paths.iter().zip(results.chunks_exact(2));
                 return listed
                     .map(|(path, results)| {

@@ -94,6 +94,8 @@ impl MemberChanges {
             ChildrenEvent::Gap => self.say(MemberChange::Stale),
             ChildrenEvent::Ready => {
                 self.complete();
+                // Whatever was heard before the end of a list is part of it.
+                self.part();
                 self.say(MemberChange::Current);
             }
             _ => {}

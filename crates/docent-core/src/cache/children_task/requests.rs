@@ -227,6 +227,7 @@ impl ChildrenTask {
     fn several(&mut self, names: &[Arc<str>], result: Result<Response, Code>) {
         match result {
             Ok(Response::Multi(results)) if results.len() == names.len() => {
+                self.shared.multi_reads.answered();
                 for (name, result) in names.iter().zip(results) {
                     match result {
                         MultiResult::Data { data, stat } => self.read(name, data.as_ref(), *stat),
