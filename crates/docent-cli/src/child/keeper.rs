@@ -9,6 +9,13 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Life of a keeper that did not get far.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Most such keepers in a row.
+const MOST_IN_VAIN: u32 = 10;
 
 /// Keeper of the group of a command: a process that kills the group when we are killed, and at a time that it
 /// is told, also while we stand still.
@@ -18,6 +25,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(super) struct Keeper {
     process: Child,
+    started: Instant,
+    /// Number of the last ones that ended at once.
+    in_vain: u32,
     line: KeeperLine,
 }
 
@@ -43,24 +53,30 @@ impl Keeper {
     pub(super) fn start(kill_by: Option<Timestamp>) -> io::Result<Self> {
         let (process, pipe) = spawn(None, kill_by)?;
         let line = Line { pipe, spent: Vec::new(), group: None, kill_by };
-        Ok(Self { process, line: KeeperLine(Arc::new(Mutex::new(line))) })
+        let line = KeeperLine(Arc::new(Mutex::new(line)));
+        Ok(Self { process, started: Instant::now(), in_vain: 0, line })
     }
 
     /// Starts another one in the place of one that has ended, as by somebody's SIGKILL. One that has killed
     /// the group is done.
     ///
     /// # Errors
-    /// That of starting a process: then nobody keeps the group.
+    /// That of starting a process, or of one after the other that ends at once: then nobody keeps the group.
     pub(super) fn replace_if_ended(&mut self) -> io::Result<()> {
         match self.process.try_wait() {
             Ok(Some(status)) if status.code() != Some(keeper_process::OVERDUE.into()) => {}
             _ => return Ok(()),
+        }
+        self.in_vain = if self.started.elapsed() < AT_ONCE { self.in_vain + 1 } else { 0 };
+        if self.in_vain > MOST_IN_VAIN {
+            return Err(io::Error::other("it ends whenever it is started"));
         }
         let mut line = self.line.lock();
         let (process, pipe) = spawn(line.group, line.kill_by)?;
         let spent = std::mem::replace(&mut line.pipe, pipe);
         line.spent.push(spent);
         self.process = process;
+        self.started = Instant::now();
         Ok(())
     }
 

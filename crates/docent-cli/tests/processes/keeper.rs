@@ -1,6 +1,6 @@
 //! Commands that do what they can to outlive `docent`, and keepers that do not live as long.
 
-use crate::process::{PATIENCE, keepers_of, send, until_dead};
+use crate::process::{PATIENCE, is_alive, keepers_of, send, until_dead};
 use crate::run::{Run, command, servers};
 use docent_battery::{Backend, both_backends};
 use docent_testkit::eventually;
@@ -37,6 +37,18 @@ both_backends! {
         for process in command {
             until_dead(process).await;
         }
+    }
+
+    async fn a_command_whose_keepers_are_all_killed_is_killed_too(backend: Backend) {
+        let server = backend.start().await;
+        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
+        let (command, docent) = (holder.number().await, holder.id());
+        let kill_all = async || {
+            keepers_of(docent).into_iter().for_each(|one| send(one, Signal::KILL));
+            is_alive(command)
+        };
+        eventually(PATIENCE, kill_all, |alive| !alive).await.unwrap();
+        assert_eq!(holder.end().await.code, 128 + 9);
     }
 
     async fn a_new_keeper_knows_when_the_lease_ends(backend: Backend) {
