@@ -1,10 +1,20 @@
+use super::left;
 use super::signals::is_end;
 use nix::unistd;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::fmt;
+use std::io;
 use std::process::{Child, ExitStatus};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest wait for processes that were killed to end. The system may hold on to one for as long as it likes.
+pub(super) const KILLED: Duration = Duration::from_secs(1);
+
+/// Time between two looks for the end of one that was killed.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Process group of a command, of which the command is the leader. Signals reach the whole group.
 ///
@@ -16,11 +26,8 @@ pub(super) struct Group {
     may_go_on: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
-#[derive(Debug)]
-struct Leader {
-    child: Child,
-    collected: bool,
-}
+/// `None` once its end was collected, or is not waited for any more.
+type Leader = Option<Child>;
 
 /// State of the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +44,7 @@ impl Group {
     /// The group of a process that was started as its leader.
     pub(super) fn new(child: Child) -> Self {
         let id = Pid::from_child(&child);
-        Self { id, leader: Mutex::new(Leader { child, collected: false }), may_go_on: OnceLock::new() }
+        Self { id, leader: Mutex::new(Some(child)), may_go_on: OnceLock::new() }
     }
 
     /// Lets it go on after a stop only where `may_go_on` is true then.
@@ -66,7 +73,7 @@ impl Group {
     /// Sends a signal to all processes of the group that there are, and to a leader that has left it.
     pub(super) fn signal(&self, signal: Signal) {
         let leader = self.leader();
-        if leader.collected {
+        if leader.is_none() {
             return;
         }
         // There may be nobody left to get it.
@@ -106,11 +113,15 @@ impl Group {
         Signal::from_named_raw(stop.ok()??.stopping_signal()?)
     }
 
-    /// Waits for the end of the leader and collects it.
-    pub(super) fn collect(&self) -> std::io::Result<ExitStatus> {
+    /// Waits for the end of the leader and collects it. Once only.
+    pub(super) fn collect(&self) -> io::Result<ExitStatus> {
         let mut leader = self.leader();
-        leader.collected = true;
-        leader.child.wait()
+        leader.take().map_or_else(|| Err(Errno::CHILD.into()), |mut child| child.wait())
+    }
+
+    /// Gives a group up that was killed, and does not end: whoever comes later collects its leader.
+    pub(super) fn leave(&self) {
+        self.leader().take().into_iter().for_each(left::leave);
     }
 }
 
@@ -121,11 +132,17 @@ impl fmt::Debug for Group {
 }
 
 impl Drop for Group {
-    /// Kills a group whose end nobody waited for.
+    /// Kills a group whose end nobody waited for, and waits until its leader has ended, but not for long.
     fn drop(&mut self) {
-        if !self.leader().collected {
-            self.signal(Signal::KILL);
-            let _ = self.collect();
+        if self.leader().is_none() {
+            return;
         }
+        self.signal(Signal::KILL);
+        let begun = Instant::now();
+        while self.state() != State::Ended && begun.elapsed() < KILLED {
+            thread::sleep(LOOK);
+        }
+        self.leave();
+        left::collect();
     }
 }

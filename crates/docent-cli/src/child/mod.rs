@@ -17,6 +17,7 @@ mod job_control;
 mod keeper;
 mod keeper_process;
 mod keeper_word;
+mod left;
 mod lost_pipe;
 mod members;
 mod on_lost;

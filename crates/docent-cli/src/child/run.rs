@@ -1,4 +1,5 @@
 use super::job_control;
+use super::left;
 use super::on_lost::KILL_AFTER;
 use super::running::{Collected, Running};
 use super::{ChildCommand, Signals};
@@ -9,6 +10,9 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+
+/// Number of processes that are left behind before no more is started that may be the next one.
+const MOST_LEFT: usize = 4;
 
 /// True for the ending of a command that could not be run.
 pub(crate) fn was_not_run(status: ExitStatus) -> bool {
@@ -83,10 +87,11 @@ pub(crate) async fn run_after(
 }
 
 /// Runs a command to its end, without passing signals on. One that takes longer than `limit` is killed, with
-/// all in its group: then there is no status.
+/// all in its group: then there is no status. One that does not end by that, as where the kernel waits for a
+/// disk, is left behind.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`]; `NotRunnable` when [too many](MOST_LEFT) were left behind.
 ///
 /// # Cancel safety
 /// As [`run`].
@@ -94,9 +99,17 @@ pub(crate) async fn run_within(
     command: &ChildCommand,
     limit: Duration,
 ) -> Result<Option<ExitStatus>, Failure> {
+    let left = left::collect();
+    if left >= MOST_LEFT {
+        return Err(Failure::not_runnable(format!("{left} before it were killed, and have not ended")));
+    }
     let mut running = Running::start(command, None, None)?;
     let ended = timeout(limit, running.ended()).await;
     running.group().signal(Signal::KILL);
+    if ended.is_err() && !running.ended_when_killed().await {
+        running.leave();
+        return Ok(None);
+    }
     let status = running.collect()?.status;
     Ok(ended.is_ok().then_some(status))
 }

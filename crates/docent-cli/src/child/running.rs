@@ -1,4 +1,4 @@
-use super::group::{Group, State};
+use super::group::{Group, KILLED, State};
 use super::interrupt;
 use super::job_control;
 use super::keeper::{Keeper, KeeperLine};
@@ -20,9 +20,6 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Time between two looks whether the terminal that a command needs is ours.
 const TERMINAL_LOOK: Duration = Duration::from_millis(200);
-
-/// Longest wait for processes that were killed to end. The system may hold on to one for as long as it likes.
-const KILLED: Duration = Duration::from_secs(1);
 
 /// Command that runs.
 ///
@@ -148,6 +145,23 @@ impl Running {
         let uncollected = |error| Failure::other(format!("cannot wait for the command: {error}"));
         let status = self.group.collect().map_err(uncollected)?;
         Ok(Collected { status, is_overdue, typed: interrupt::note(was_in_front, status) })
+    }
+
+    /// Waits for the end of a command that was killed, and no longer than it takes a process that can be.
+    /// True when it has ended.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub(super) async fn ended_when_killed(&mut self) -> bool {
+        timeout(KILLED, self.ended()).await.is_ok()
+    }
+
+    /// Gives a command up that was killed, and does not end.
+    pub(super) fn leave(mut self) {
+        job_control::take_terminal_back(&self.group);
+        // As above.
+        self.keeper.dismiss();
+        self.group.leave();
     }
 }
 

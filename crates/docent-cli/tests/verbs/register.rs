@@ -5,7 +5,7 @@ use docent::Client;
 use docent::node::{Acl, Permissions};
 use docent_battery::{Backend, both_backends};
 use docent_testkit::eventually;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;
@@ -215,5 +215,44 @@ both_backends! {
         };
         assert_eq!(register("{\"zone\": [1]}").await.ok().json()[0]["payload"]["zone"][0], 1);
         assert_eq!(register("{oops").await.code, 65);
+    }
+}
+
+/// Lets this thread hold on to a process, so that its parent does not see its end before this thread ends.
+#[cfg(target_os = "linux")]
+fn hold(process: &str) {
+    use nix::sys::ptrace::{Options, seize};
+    seize(nix::unistd::Pid::from_raw(process.trim().parse().unwrap()), Options::empty()).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_check_that_does_not_end_when_it_is_killed_holds_nothing_up() {
+    let server = docent::server::Server::start().await.unwrap();
+    let connect = server.connect_string();
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("check");
+    // In one the check is given up, and in the other it runs to the end.
+    for (name, every) in [("given-up", "1s"), ("runs", "1h")] {
+        let number = folder.path().join(name);
+        let lines = format!("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 1000", number.display());
+        std::fs::write(&script, lines).unwrap();
+        let check = format!("sh {}", script.display());
+        let arguments = ["--check", &check, "--every", every, "--", "sh", "-c"];
+        let command = "trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done";
+        let loud = ORDERS.iter().filter(|word| **word != "-q");
+        let mut child = docent(connect, loud.chain(&arguments).chain(&[command])).spawn().unwrap();
+        let read = async || std::fs::read_to_string(&number).unwrap_or_default();
+        hold(&eventually(PATIENCE, read, |text| !text.is_empty()).await.unwrap());
+        if every == "1s" {
+            let mut told = BufReader::new(child.stderr.as_mut().unwrap()).lines();
+            let told = timeout(PATIENCE, told.next_line()).await.expect("it is told").unwrap().unwrap();
+            assert!(told.contains("it took longer than 1s"), "{told}");
+        }
+        let mut ready = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        timeout(PATIENCE, ready.next_line()).await.expect("it is ready").unwrap();
+        let id = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
+        kill_process(id, Signal::TERM).unwrap();
+        assert_eq!(end(child).await.code, 7, "{every}");
     }
 }
