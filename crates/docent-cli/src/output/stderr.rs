@@ -25,9 +25,11 @@ struct Shared {
     waiting: Mutex<Waiting>,
     /// Comes with each change.
     changed: Condvar,
-    /// Writes a line. Nobody may be there to read it.
-    sink: Box<dyn Fn(&[u8]) + Send + Sync>,
+    sink: Box<Sink>,
 }
+
+/// Writes a line. Nobody may be there to read it.
+type Sink = dyn Fn(&[u8]) + Send + Sync;
 
 /// Lines that wait to be written.
 #[derive(Debug, Default)]
