@@ -50,12 +50,12 @@ pub(crate) fn end_as_typed(signal: i32) {
 
 /// Ends by a signal if the arguments say so. `None` when the arguments are those of a user.
 pub(crate) fn end_if_asked() -> Option<ExitCode> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORD {
         return None;
     }
     let whom = arguments.next()?;
-    let signal = Signal::from_named_raw(arguments.next()?.parse().ok()?)?;
+    let signal = Signal::from_named_raw(arguments.next()?.to_str()?.parse().ok()?)?;
     let _ = match job_control::own_group() {
         Some(group) if whom == ALL => kill_process_group(group, signal),
         _ => kill_process(getpid(), signal),
