@@ -1,5 +1,5 @@
-//! Ends by signals of the terminal. A shell ends its script by Ctrl-C only if it got the signal itself, and the
-//! program that it waited for ended by it: so `docent` ends by it too, and not with an exit code.
+//! Ends by signals of the terminal. A shell ends its script by Ctrl-C only if it got the signal itself, and
+//! the program that it waited for ended by it: so `docent` ends by it too, and not with an exit code.
 
 use super::group::Group;
 use super::{job_control, trampoline};
@@ -17,8 +17,8 @@ const ALL: &str = "all";
 /// Signals that are typed, as Ctrl-C and Ctrl-\ are.
 const TYPED: [Signal; 2] = [Signal::INT, Signal::QUIT];
 
-/// True once such a signal has ended a command whose group was in the foreground. Those beside us, in ours, did
-/// not get it.
+/// True once such a signal has ended a command whose group was in the foreground. Those beside us, in ours,
+/// did not get it.
 static HAS_MISSED_IT: AtomicBool = AtomicBool::new(false);
 
 /// The typed signal that has ended a command in the foreground. Its end is noted.

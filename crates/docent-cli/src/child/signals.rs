@@ -92,7 +92,7 @@ impl Signals {
         }
     }
 
-    /// Notes a signal that was typed at the terminal of a command and has ended it: it asks us to end as well.
+    /// Notes a signal that was typed at the terminal of a command and has ended it: it asks us to end, too.
     pub(super) fn note_end(&mut self, signal: Signal) {
         self.end = Some(signal);
     }
