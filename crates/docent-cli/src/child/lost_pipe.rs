@@ -1,5 +1,6 @@
 //! Pipe by which a command sees that the lease is over: reading from it ends.
 
+use super::proc;
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -31,8 +32,9 @@ impl LostPipe {
 pub(super) fn keep_open(parent: i32, number: RawFd) -> io::Result<RawFd> {
     use rustix::io::{FdFlags, fcntl_setfd};
     use std::os::fd::IntoRawFd;
-    // Linux has this folder. Elsewhere it cannot be opened, and the command goes without.
-    let end = std::fs::File::open(format!("/proc/{parent}/fd/{number}"))?;
+    // Where there is none, as on other systems than Linux, the command goes without.
+    let path = proc::descriptor(parent, number).ok_or(io::ErrorKind::Unsupported)?;
+    let end = std::fs::File::open(path)?;
     fcntl_setfd(&end, FdFlags::empty())?;
     Ok(end.into_raw_fd())
 }

@@ -1,8 +1,13 @@
+use super::proc;
 use rustix::process::Pid;
 use std::fs;
 
-/// True when a process besides its leader runs in this group. Linux tells; elsewhere it is taken for false.
+/// True when a process besides its leader runs in this group. Linux tells; elsewhere, and where `/proc` is
+/// that of [another namespace](proc::is_ours), it is taken for false.
 pub(super) fn has_members_besides_leader(group: Pid) -> bool {
+    if !proc::is_ours() {
+        return false;
+    }
     let Ok(processes) = fs::read_dir("/proc") else { return false };
     let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     numbers.filter(|number| *number != group.as_raw_nonzero().get()).any(|number| {

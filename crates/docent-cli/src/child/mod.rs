@@ -21,6 +21,7 @@ mod left;
 mod lost_pipe;
 mod members;
 mod on_lost;
+mod proc;
 mod run;
 mod running;
 mod signals;

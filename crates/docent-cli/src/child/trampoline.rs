@@ -4,6 +4,7 @@
 use super::job_control;
 use super::keeper_word::Word;
 use super::lost_pipe;
+use super::proc;
 use docent::time::{BootClock, Clock, Timestamp};
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{Signal, getpgrp, getpid, kill_process};
@@ -112,7 +113,8 @@ fn tell(program: &OsStr, error: &io::Error) {
 
 /// Tells the keeper our group. Where that cannot be, as on other systems than Linux, `docent` does it alone.
 fn tell_keeper(parent: i32, line: RawFd) {
-    if let Ok(pipe) = File::options().write(true).open(format!("/proc/{parent}/fd/{line}")) {
+    let path = proc::descriptor(parent, line);
+    if let Some(pipe) = path.and_then(|path| File::options().write(true).open(path).ok()) {
         Word::Group(getpgrp()).write_to(&pipe);
     }
 }
