@@ -105,7 +105,7 @@ impl ChildCommand {
         if self.is_quiet {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        command.spawn().map(Group::new).map_err(unmade)
+        trampoline::spawn(&mut command).map(Group::new).map_err(unmade)
     }
 }
 

@@ -128,7 +128,8 @@ fn spawn(group: Option<Pid>, kill_by: Option<Timestamp>) -> io::Result<(Child, P
     let mut command = Command::new(trampoline::program());
     command.arg0("docent").arg(keeper_process::WORD);
     command.env_clear().current_dir("/").process_group(0);
-    let process = command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
+    let process = trampoline::spawn(&mut command)?;
     Ok((process, pipe))
 }
 

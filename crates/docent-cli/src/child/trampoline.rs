@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode};
 use std::str::FromStr;
 
 /// First argument, by which `docent` knows that it is to become a command.
@@ -30,6 +30,17 @@ pub(super) fn program() -> PathBuf {
         true => "/proc/self/exe".into(),
         false => std::env::current_exe().unwrap_or_else(|_| "docent".into()),
     }
+}
+
+/// Starts a process of this [`program`].
+///
+/// # Errors
+/// That of starting it, in words that are not taken for one about a command.
+pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
+    command.spawn().map_err(|error| {
+        let program = command.get_program().display();
+        io::Error::new(error.kind(), format!("docent cannot start itself as {program}: {error}"))
+    })
 }
 
 /// Ties of a command to the process that starts it.
@@ -135,4 +146,17 @@ fn die_with(parent: i32) -> io::Result<()> {
 #[allow(clippy::unnecessary_wraps, reason = "it is as on Linux")]
 fn die_with(_: i32) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_ours_that_is_missing_is_not_taken_for_the_command() {
+        // As `/proc/self/exe` is where `/proc` is not mounted.
+        let error = spawn(&mut Command::new("/no/such/docent")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(error.to_string().starts_with("docent cannot start itself as /no/such/docent: "), "{error}");
+    }
 }
