@@ -79,7 +79,8 @@ both_backends! {
             let lock = docent(&format!("lock {name} -- sh -c \"echo at $i; exec sleep 1000\""));
             let script = folder.path().join("loop");
             fs::write(&script, format!("for i in 1 2; do echo begin $i; {lock}; done; echo went on\n")).unwrap();
-            let mut run = self::script(&servers(&server), &format!("{shell} {}", script.display()));
+            let line = format!("env --default-signal {shell} {}", script.display());
+            let mut run = self::script(&servers(&server), &line);
             let expected = if name == "/held" { "docent: waiting for /held" } else { "at 1" };
             while !run.line().await.starts_with(expected) {}
             run.say("\u{3}").await;
