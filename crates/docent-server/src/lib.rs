@@ -13,6 +13,7 @@ mod info;
 mod journal;
 mod keep;
 mod limits;
+mod log;
 mod net;
 #[cfg(docent_planted)]
 #[doc(hidden)]

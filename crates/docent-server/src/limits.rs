@@ -6,8 +6,12 @@ pub(crate) const NODE: usize = 1 << 10;
 /// Memory of a session without its identities and ephemeral nodes.
 const SESSION: usize = 1 << 10;
 
-/// Memory of a link without what waits in it: its task, its socket, and a buffer for each direction.
-const LINK: usize = 48 << 10;
+/// Memory of a link without what waits in it: its task, its socket, a buffer for each direction, and the
+/// small replies that wait behind a large one.
+const LINK: usize = 80 << 10;
+
+/// Bytes in front of a frame that hold its length.
+pub(crate) const FRAME_LENGTH: usize = 4;
 
 /// Limits of the resources that clients may ask of a server. They are there so that no client can exhaust
 /// the process's memory: [`memory`](Self::memory) says how much a server with these limits holds at most.
@@ -24,9 +28,9 @@ pub struct Limits {
     /// Longest request in bytes; default 1 MiB − 1, which is ZooKeeper's `jute.maxbuffer`. A longer one
     /// closes the link.
     pub frame_bytes: usize,
-    /// Longest reply in bytes; default 64 MiB, never more than 1 GiB. Each name counts 32 bytes besides its
-    /// length, and each result of a multi-read 81. A longer one is refused, and the answer to a four-letter
-    /// word cut off.
+    /// Longest reply in bytes; default 64 MiB, never more than 1 GiB or half of what may wait in one link or
+    /// in all of them. Each name counts 32 bytes besides its length, and each result of a multi-read 81. A
+    /// longer one is refused, and the answer to a four-letter word cut off.
     pub reply_bytes: usize,
     /// Links that are open at the same time; default 10,000. One more is closed, unless there is one without
     /// a session: the oldest of those makes room.
@@ -55,11 +59,16 @@ pub struct Limits {
     /// Beyond that nothing more is read from the link until its client has read.
     pub requests_per_connection: usize,
     /// Bytes of replies and events that wait until the client of one link reads, and of the request that is
-    /// coming in; default 128 MiB. Beyond that the link is closed: replies alone stop at 256 KiB, or one that
-    /// is longer.
+    /// coming in; default 128 MiB. Beyond that the link is closed. Only events reach this limit: once 256 KiB
+    /// wait, or one longer reply, nothing more is answered before the client has read.
     pub queued_bytes_per_connection: usize,
-    /// The same bytes of all links together; default 512 MiB. Beyond that the link in which most wait is
-    /// closed.
+    /// The same bytes of all links together; default 512 MiB.
+    ///
+    /// Replies may use half of them, and requests that are coming in a quarter. Beyond that no link is
+    /// closed: requests wait for their turn, except those whose reply has at most 16 KiB. Events may use a
+    /// quarter. They cannot wait, so beyond that the link with most of them is closed.
+    ///
+    /// While requests wait, a link whose client has read nothing for a minute is closed.
     pub queued_bytes: usize,
     /// Watch events of one transaction; default 1,000,000. The links that more would have to be told are
     /// closed.
@@ -110,7 +119,7 @@ impl Limits {
     /// allocator cannot use between its pieces apart. It is the sum of:
     /// - 1 KiB for each node and session, twice the bytes of all nodes, whose paths are told when a session
     ///   ends, and the bytes of all watches;
-    /// - 48 KiB and the bytes of its identities for each link, and twice the bytes that wait in all links;
+    /// - 80 KiB and the bytes of its identities for each link, and twice the bytes that wait in all links;
     /// - for the one request that is worked on, 32 times the longest request, four times the longest reply,
     ///   and 128 bytes for each event of a transaction;
     /// - the bytes of the past, twice those of held messages, and the bytes of the journal.
@@ -123,7 +132,7 @@ impl Limits {
     /// use docent_server::Limits;
     ///
     /// let defaults = Limits::default();
-    /// assert_eq!(defaults.memory() >> 20, 6_245);
+    /// assert_eq!(defaults.memory() >> 20, 6_557);
     /// let small = defaults.nodes(10_000).total_bytes(16 << 20).connections(100).queued_bytes(64 << 20);
     /// assert!(small.memory() < 4 << 30);
     /// ```
@@ -148,9 +157,30 @@ impl Limits {
         bytes.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The longest reply in bytes: what the wire can tell.
+    /// The longest reply in bytes: what the wire can hold, and what may wait with room for another one.
     pub(crate) fn longest_reply(&self) -> usize {
-        self.reply_bytes.min(1 << 30)
+        let may_wait = self.queued_replies().min(self.queued_bytes_per_connection / 2);
+        self.reply_bytes.min(1 << 30).min(may_wait)
+    }
+
+    /// The longest request in bytes: one that could never be read as a whole is refused.
+    pub(crate) fn longest_request(&self) -> usize {
+        self.frame_bytes.min(self.queued_requests().saturating_sub(FRAME_LENGTH))
+    }
+
+    /// Bytes of the replies that wait in all links.
+    pub(crate) fn queued_replies(&self) -> usize {
+        self.queued_bytes / 2
+    }
+
+    /// Bytes of the requests that are coming in over all links.
+    pub(crate) fn queued_requests(&self) -> usize {
+        self.queued_bytes / 4
+    }
+
+    /// Bytes of the events that wait in all links.
+    pub(crate) fn queued_events(&self) -> usize {
+        self.queued_bytes / 4
     }
 
     /// Sets the longest request in bytes.

@@ -1,17 +1,25 @@
 //! Defects that can be planted into this build, one at a time, to check that the comparison with a real
-//! server finds them, and the simulation those that its observers see.
+//! server finds them, and the simulation those that its observers see. Some are found by a test of this
+//! crate, which is named.
 //!
-//! All of this exists only with `--cfg docent_planted`. The places in the code read
-//! `if planted!(WrongCversion)`.
+//! All of this exists only with `--cfg docent_planted`. A defect is chosen by [`plant`], or by its name in
+//! the environment variable `DOCENT_PLANTED`. The places in the code read `if planted!(WrongCversion)`.
 
+use std::env;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of the defect in the catalogue, from 1; 0 for none.
-static PLANTED: AtomicUsize = AtomicUsize::new(0);
+/// Variable with the name of the defect to plant.
+const VARIABLE: &str = "DOCENT_PLANTED";
 
-/// Declares the catalogue with its names.
+/// The variable was not read yet.
+const UNREAD: usize = usize::MAX;
+
+/// Number of the defect in the catalogue, from 1; 0 for none.
+static PLANTED: AtomicUsize = AtomicUsize::new(UNREAD);
+
+/// Declares the catalogue with its names, and the tests that find a defect.
 macro_rules! catalogue {
-    ($($(#[$doc:meta])+ $defect:ident = $name:literal,)+) => {
+    ($($(#[$doc:meta])+ $defect:ident = $name:literal $(by $test:literal)?,)+) => {
         /// A bug that somebody could have written.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -27,6 +35,13 @@ macro_rules! catalogue {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$defect => $name,)+
+                }
+            }
+
+            /// The test of this crate's `server` that finds it; `None` if a script does.
+            pub fn test(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$defect => None::<&str>$(.or(Some($test)))?,)+
                 }
             }
         }
@@ -70,16 +85,33 @@ catalogue! {
     ChildrenCountedAlone = "children-counted-alone",
     /// The ephemeral nodes of the oldest session are listed as those of each.
     EphemeralsOfAnother = "ephemerals-of-another",
+    /// A file in which a server keeps its state is not locked.
+    KeepFileUnlocked = "keep-file-unlocked"
+        by "keep::a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped",
+    /// A link is closed if the replies in all links are too large, as if it could not wait.
+    ReadersExpelled = "readers-expelled"
+        by "limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
+    /// A session expires while its request waits for other clients to read.
+    WaitingSessionExpires = "waiting-session-expires"
+        by "limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
 }
 
 /// Plants a defect in the place of the last one, in all servers of the process; `None` for no defect.
 pub fn plant(defect: Option<Planted>) {
-    let place = |defect| Planted::ALL.iter().position(|other| *other == defect);
-    PLANTED.store(defect.and_then(place).map_or(0, |place| place + 1), Ordering::Relaxed);
+    PLANTED.store(defect.map_or(0, number), Ordering::Relaxed);
 }
 
 /// True when this defect is planted.
 pub(crate) fn is(defect: Planted) -> bool {
-    let planted = PLANTED.load(Ordering::Relaxed).checked_sub(1);
-    planted.and_then(|place| Planted::ALL.get(place)) == Some(&defect)
+    if PLANTED.load(Ordering::Relaxed) == UNREAD {
+        let name = env::var(VARIABLE).unwrap_or_default();
+        // It may be a defect of the client's catalogue.
+        plant(Planted::ALL.iter().copied().find(|defect| defect.name() == name));
+    }
+    PLANTED.load(Ordering::Relaxed) == number(defect)
+}
+
+fn number(defect: Planted) -> usize {
+    let place = Planted::ALL.iter().position(|other| *other == defect);
+    place.map_or(0, |place| place + 1)
 }

@@ -1,4 +1,5 @@
-use crate::{Builder, Server};
+use super::limits::{self, TIME, limit};
+use crate::{Builder, Limits, Server};
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,7 +9,7 @@ use std::time::Duration;
 /// ZooKeeper's port.
 const PORT: u16 = 2181;
 
-pub(super) const HELP: &str = "\
+const HELP: &str = "\
 An embedded server that speaks ZooKeeper's client protocol, for development and tests.
 It is one node, keeps everything in memory, and is no replacement for an ensemble.
 
@@ -27,17 +28,31 @@ Options:
       --ttl-nodes                Take nodes with a time to live
       --super-digest DIGEST      Let a user do everything: the user, a colon, and the SHA-1 of
                                  user:password in Base64
-      --words LIST               Four-letter words to answer besides srvr, as mntr,ruok; default * for
-                                 all
+      --words LIST               Four-letter words to answer besides srvr, as mntr,ruok; default *,
+                                 which is all of them
       --zxid-in-events           Number events as ZooKeeper does from 3.9 on
+      --seed NUMBER              Draw session passwords from this number, so that runs repeat, and
+                                 count transactions from 1; default random passwords, and numbers
+                                 that are ahead of those of earlier servers
   -h, --help                     Print this
   -V, --version                  Print the version
 
-TIME is a whole number with ms, s or m, such as 500ms. SIGTERM and SIGINT stop the server cleanly,
-the second one at once. Exit codes: 0 after a clean stop, 1 when it cannot start or keep its state,
-2 for wrong options, 128 and the signal's number when it was stopped at once.
+Limits of what all clients together can ask for, which bound the memory of the server:
+{limits}
+TIME is a whole number with ms, s or m, such as 500ms. BYTES is a whole number, or one with KiB, MiB
+or GiB, such as 64MiB. If a client exceeds a limit, the log has its name with _ for -.
+
+SIGTERM, SIGINT and SIGHUP stop the server cleanly, a second signal stops it at once. Exit codes: 0
+after a clean stop, 1 when it cannot start or keep its state, 2 for wrong options, 128 and the
+number of the signal when it was stopped at once.
+
 The environment variable RUST_LOG sets what is logged to standard error; default warn.
 ";
+
+/// The help of a program that users call `name`.
+pub(super) fn help(name: &str) -> String {
+    HELP.replace("{name}", name).replace("{limits}", &limits::help())
+}
 
 /// Order of the command line.
 #[derive(Debug)]
@@ -52,12 +67,15 @@ pub(super) enum Order {
 pub(super) struct Options {
     pub(super) builder: Builder,
     pub(super) keep: Option<PathBuf>,
+    /// Connections that are allowed.
+    pub(super) connections: usize,
 }
 
 /// Values as they come in; those that belong together are looked at in the end.
 struct Raw {
     builder: Builder,
     keep: Option<PathBuf>,
+    limits: Limits,
     host: IpAddr,
     port: u16,
     allow_remote: bool,
@@ -89,6 +107,7 @@ impl Raw {
         Self {
             builder: Server::builder(),
             keep: None,
+            limits: Limits::default(),
             host: Ipv4Addr::LOCALHOST.into(),
             port: PORT,
             allow_remote: false,
@@ -105,6 +124,7 @@ impl Raw {
             "ttl-nodes" => self.builder = self.builder.ttl_nodes(true),
             "super-digest" => self.builder = self.builder.super_digest(text(name, parser)?),
             "words" => self.builder = words(self.builder, &text(name, parser)?),
+            "seed" => self.builder = self.builder.seed(seed(&text(name, parser)?)?),
             "zxid-in-events" => self.builder = self.builder.zxid_in_events(true),
             "keep" => self.keep = Some(value(name, parser)?.into()),
             "host" => self.host = host(&text(name, parser)?)?,
@@ -113,13 +133,18 @@ impl Raw {
             "min-session-timeout" => self.shortest = Some(time(name, parser)?),
             "max-session-timeout" => self.longest = Some(time(name, parser)?),
             "container-check" => self.builder = self.builder.container_check(time(name, parser)?),
-            _ => return Err(Arg::Long(name).unexpected().to_string()),
+            _ => {
+                let limit = limit(name).ok_or_else(|| Arg::Long(name).unexpected().to_string())?;
+                let text = text(name, parser)?;
+                let set = limit.set(&mut self.limits, &text);
+                set.map_err(|rule| format!("--{name} {text:?} {rule}"))?;
+            }
         }
         Ok(self)
     }
 
     fn finish(self) -> Result<Order, String> {
-        let Self { mut builder, keep, host, port, allow_remote, tick, shortest, longest } = self;
+        let Self { mut builder, keep, limits, host, port, allow_remote, tick, shortest, longest } = self;
         if !host.is_loopback() && !allow_remote {
             return Err(format!(
                 "--host {host} is not a loopback address: others could reach the server; --allow-remote permits it"
@@ -133,13 +158,15 @@ impl Raw {
             ));
         }
         builder = builder.bind(SocketAddr::new(host, port)).tick(tick).session_timeouts(shortest, longest);
+        let connections = limits.connections;
+        builder = builder.limits(limits);
         if allow_remote {
             builder = builder.allow_remote();
         }
         if let Some(file) = &keep {
             builder = builder.keep(file);
         }
-        Ok(Order::Serve(Box::new(Options { builder, keep })))
+        Ok(Order::Serve(Box::new(Options { builder, keep, connections })))
     }
 }
 
@@ -162,28 +189,17 @@ fn host(text: &str) -> Result<IpAddr, String> {
     }
 }
 
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("--seed {text:?} must be a whole number from 0 to {}", u64::MAX))
+}
+
 fn port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| format!("--port {text:?} must be a number from 0 to {}", u16::MAX))
 }
 
 fn time(name: &str, parser: &mut Parser) -> Result<Duration, String> {
     let text = text(name, parser)?;
-    let found = duration(&text).filter(|time| !time.is_zero());
-    found.ok_or_else(|| {
-        format!("--{name} {text:?} must be a whole number above 0 with ms, s or m, such as 500ms")
-    })
-}
-
-fn duration(text: &str) -> Option<Duration> {
-    let unit = text.find(|c: char| !c.is_ascii_digit())?;
-    let number: u32 = text[..unit].parse().ok()?;
-    let unit = match &text[unit..] {
-        "ms" => Duration::from_millis(1),
-        "s" => Duration::from_secs(1),
-        "m" => Duration::from_secs(60),
-        _ => return None,
-    };
-    Some(unit.saturating_mul(number))
+    limits::time(&text).ok_or_else(|| format!("--{name} {text:?} {TIME}"))
 }
 
 #[cfg(test)]
@@ -205,17 +221,26 @@ mod tests {
             ("max-session-timeout", "2m"),
             ("container-check", "1s"),
             ("words", "srvr, ruok"),
+            ("seed", "7"),
+            ("connections", "400"),
+            ("queued-bytes", "64MiB"),
         ];
         let mut args: Vec<OsString> =
             values.iter().map(|(name, value)| format!("--{name}={value}").into()).collect();
         args.extend(["--allow-remote", "--zxid-in-events"].map(OsString::from));
         for name in values.map(|(name, _)| name).iter().chain(&["allow-remote", "zxid-in-events"]) {
-            assert!(HELP.contains(&format!("  --{name} ")), "{name}");
+            assert!(help("docent-server").contains(&format!("  --{name} ")), "{name}");
         }
         let Ok(Order::Serve(options)) = parse(args) else { panic!() };
-        assert_eq!(options.keep, Some("file".into()));
+        assert_eq!((options.keep, options.connections), (Some("file".into()), 400));
         assert!(matches!(parse(["-V".into(), "--nonsense".into()]), Ok(Order::Version)));
         assert!(matches!(parse(["--help".into()]), Ok(Order::Help)));
+    }
+
+    #[test]
+    fn the_help_fits_into_a_terminal_of_a_hundred_columns() {
+        let help = help("docent-server");
+        assert!(help.lines().all(|line| line.len() <= 100), "{help}");
     }
 
     #[test]
@@ -230,6 +255,12 @@ mod tests {
                 "--tick \"0s\" must be a whole number above 0 with ms, s or m, such as 500ms",
             ),
             (&["--keep"], "--keep needs a value"),
+            (&["--seed", "-1"], "--seed \"-1\" must be a whole number from 0 to 18446744073709551615"),
+            (&["--nodes", "few"], "--nodes \"few\" must be a whole number"),
+            (
+                &["--queued-bytes", "64MB"],
+                "--queued-bytes \"64MB\" must be a whole number of bytes, or one with KiB, MiB or GiB, such as 64MiB",
+            ),
             (&["--nonsense"], "invalid option '--nonsense'"),
             (&["-x"], "invalid option '-x'"),
             (&["file"], "unexpected argument \"file\""),

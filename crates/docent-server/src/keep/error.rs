@@ -17,6 +17,10 @@ pub enum KeepFault {
     Read(io::Error),
     /// It, or its folder, cannot be written.
     Write(io::Error),
+    /// Another server uses it.
+    InUse,
+    /// It cannot be locked against other servers.
+    Lock(io::Error),
     /// It is a folder, a device or something else that is no file.
     NotAFile,
     /// It begins in another way than the files that servers write.
@@ -54,9 +58,11 @@ impl KeepError {
         self.fault
     }
 
-    /// True when the same call may succeed later: the operating system refused to read or to write.
+    /// True when the same call may succeed later: another server uses the file, or the operating system
+    /// refused to lock, read or write it.
     pub fn is_retryable(&self) -> bool {
-        matches!(self.fault, KeepFault::Read(_) | KeepFault::Write(_))
+        use KeepFault::{InUse, Lock, Read, Write};
+        matches!(self.fault, Read(_) | Write(_) | Lock(_) | InUse)
     }
 
     /// Always false: the file is replaced as a whole or not at all.
@@ -79,7 +85,7 @@ impl fmt::Display for KeepError {
 impl std::error::Error for KeepError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.fault {
-            KeepFault::Read(error) | KeepFault::Write(error) => Some(error),
+            KeepFault::Read(error) | KeepFault::Write(error) | KeepFault::Lock(error) => Some(error),
             _ => None,
         }
     }
@@ -90,6 +96,8 @@ impl fmt::Display for KeepFault {
         match self {
             Self::Read(error) => write!(f, "cannot be read: {error}"),
             Self::Write(error) => write!(f, "cannot be written: {error}"),
+            Self::InUse => f.write_str("is in use by another server"),
+            Self::Lock(error) => write!(f, "cannot be locked: {error}"),
             Self::NotAFile => f.write_str("is not a file"),
             Self::Unknown => f.write_str("was not written by this server: it begins in another way"),
             Self::Version(version) => {

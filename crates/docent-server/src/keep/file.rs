@@ -1,5 +1,6 @@
 use super::error::{KeepError, KeepFault};
 use super::format;
+use super::lock::Lock;
 use crate::config::Config;
 use crate::state::{Origin, State};
 use bytes::Bytes;
@@ -10,17 +11,47 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Access for its owner alone: the file holds the passwords of sessions.
-const MODE: u32 = 0o600;
+pub(super) const MODE: u32 = 0o600;
 
-/// File that keeps the state of a server.
+/// File that keeps the state of a server, as the builder names it.
 #[derive(Debug, Clone)]
 pub(crate) struct Keep(PathBuf);
+
+/// The same file while one server uses it. Other servers are refused until it is dropped.
+#[derive(Debug)]
+pub(crate) struct KeepFile {
+    keep: Keep,
+    _lock: Lock,
+}
 
 impl Keep {
     pub(crate) fn new(file: PathBuf) -> Self {
         Self(file)
     }
 
+    /// Takes the file for this server.
+    ///
+    /// # Errors
+    /// When another server uses it, it is no file, or its folder cannot be written.
+    pub(crate) fn open(&self) -> Result<KeepFile, KeepError> {
+        let is_file = fs::metadata(&self.0).map_or(true, |found| found.is_file());
+        let lock = if is_file { Lock::acquire(&self.resolved()) } else { Err(KeepFault::NotAFile) };
+        let lock = lock.map_err(|fault| self.error(fault))?;
+        Ok(KeepFile { keep: self.clone(), _lock: lock })
+    }
+
+    /// The file itself, where the path is a link to it.
+    fn resolved(&self) -> PathBuf {
+        let in_folder = || Some(fs::canonicalize(folder(&self.0)).ok()?.join(self.0.file_name()?));
+        fs::canonicalize(&self.0).ok().or_else(in_folder).unwrap_or_else(|| self.0.clone())
+    }
+
+    fn error(&self, fault: KeepFault) -> KeepError {
+        KeepError::new(&self.0, fault)
+    }
+}
+
+impl KeepFile {
     /// The state in the file; `None` when there is no file.
     pub(crate) fn load(&self, config: Config, origin: Origin, now: i64) -> Result<Option<State>, KeepError> {
         let Some(bytes) = self.read().map_err(|fault| self.error(fault))? else { return Ok(None) };
@@ -30,9 +61,8 @@ impl Keep {
     }
 
     fn read(&self) -> Result<Option<Bytes>, KeepFault> {
-        match fs::metadata(&self.0) {
-            Ok(found) if !found.is_file() => Err(KeepFault::NotAFile),
-            Ok(_) => fs::read(&self.0).map(|bytes| Some(bytes.into())).map_err(KeepFault::Read),
+        match fs::read(&self.keep.0) {
+            Ok(bytes) => Ok(Some(bytes.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(KeepFault::Read(error)),
         }
@@ -40,20 +70,19 @@ impl Keep {
 
     /// Replaces the file by one with this state, as a whole or not at all.
     pub(crate) fn store(&self, state: &State) -> Result<(), KeepError> {
-        let file = fs::canonicalize(&self.0).unwrap_or_else(|_| self.0.clone());
-        let written = write_beside(&file, state);
+        let written = write_beside(&self.keep.resolved(), state);
         written.map_err(|error| self.error(KeepFault::Write(error)))
     }
 
     /// Error of this file.
     pub(crate) fn error(&self, fault: KeepFault) -> KeepError {
-        KeepError::new(&self.0, fault)
+        self.keep.error(fault)
     }
 }
 
 /// Writes a file of its own, and puts it in the place of `file` once it is on the disk.
 fn write_beside(file: &Path, state: &State) -> io::Result<()> {
-    let beside = beside(file)?;
+    let beside = beside(file, ".new")?;
     // One may be left of a server that was killed just then.
     match fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -74,12 +103,12 @@ fn write(file: &Path, state: &State) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The name that `file` is written under first.
-fn beside(file: &Path) -> io::Result<PathBuf> {
+/// A hidden file in the folder of `file`, named after it.
+pub(super) fn beside(file: &Path, suffix: &str) -> io::Result<PathBuf> {
     let Some(name) = file.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
     let mut hidden = OsString::from(".");
     hidden.push(name);
-    hidden.push(".new");
+    hidden.push(suffix);
     Ok(file.with_file_name(hidden))
 }
 

@@ -3,7 +3,8 @@
 mod error;
 mod file;
 mod format;
+mod lock;
 
 pub use error::{KeepError, KeepFault};
 
-pub(crate) use file::Keep;
+pub(crate) use file::{Keep, KeepFile};

@@ -1,10 +1,12 @@
 use super::count::Timed;
 use super::ensemble::Ensemble;
 use super::faults::Unanswered;
+use super::hub::Progress;
 use super::members::{LEADER, MemberId};
 use super::pipe::Pipe;
 use super::traffic::Totals;
 use super::words::{self, View, Word};
+use crate::log::Entry;
 use crate::state::{
     Behind, DELETE_CONTAINER, Effects, Handshake, Late, Refusal, Reply, is_write, jumps_the_line,
     needs_leader,
@@ -14,17 +16,23 @@ use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request,
 
 impl Ensemble {
     /// Answers a four-letter word at the front of `input`; false when there is none.
-    pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut, now: i64) -> bool {
-        let Some(name) = words::name(input) else { return false };
+    ///
+    /// # Errors
+    /// When it has to wait for room.
+    pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut, now: i64) -> Result<bool, Progress> {
+        let Some(name) = words::name(input) else { return Ok(false) };
         // A word that is not allowed is answered whatever follows it.
         let word = self.words.allow(name).then(|| Word::read(input));
         if word == Some(None) {
-            return false;
+            return Ok(false);
         }
         let word = word.flatten();
+        if word.is_some_and(Word::is_long) && !self.links.replies.ask(id, self.limits.longest_reply()) {
+            return Err(Progress::Full);
+        }
         input.clear();
         self.count_received(id, words::LENGTH, now);
-        let Some(view) = View::new(self, id, now) else { return false };
+        let Some(view) = View::new(self, id, now) else { return Ok(false) };
         let member = view.id();
         let (text, is_whole) = match word {
             Some(word) => word.answer(view, self.limits.longest_reply()),
@@ -45,7 +53,7 @@ impl Ensemble {
             let limit = self.limits.longest_reply();
             self.warn_link(id, Refusal { rule: "reply_bytes", value: limit.saturating_add(1), limit });
         }
-        true
+        Ok(true)
     }
 
     /// Opens the session that a link asks for, or attaches the link to it. Tells of an answer whose time
@@ -96,7 +104,7 @@ impl Ensemble {
             }
             Handshake::Over(refusal) => self.expel(id, refusal),
             Handshake::Refused(reason) => {
-                tracing::debug!(reason, "link refused");
+                self.log.push(Entry::NoSession(reason));
                 self.cut(id);
             }
         }

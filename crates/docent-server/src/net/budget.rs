@@ -2,24 +2,31 @@
 
 use super::ensemble::Ensemble;
 use super::members::MemberId;
+use crate::log::Entry;
 use crate::state::{Effects, Refusal};
 use docent_proto::DecodeError;
+use std::io;
 use std::net::SocketAddr;
 
 impl Ensemble {
-    /// Checks the bytes that wait in a link, and in all of them, after some were added. The link that is
-    /// asked too much for is closed: this one, or the one in which most wait.
+    /// Checks the bytes that wait in a link, and the events in all of them, after some were added. The link
+    /// that has too many is closed: this one, or the one with most events.
     pub(super) fn admit_bytes(&mut self, id: u64) {
         let Some(waiting) = self.links.settle(id) else { return };
         let most = self.limits.queued_bytes_per_connection;
         if let Some(refusal) = Refusal::over("queued_bytes_per_connection", waiting, most) {
             self.expel(id, refusal);
         }
-        while let Some(refusal) =
-            Refusal::over("queued_bytes", self.links.waiting(), self.limits.queued_bytes)
+        let (replies, most) = (self.links.replies.used(), self.limits.queued_replies());
+        if let Some(refusal) = Refusal::over("queued_bytes / 2", replies, most)
+            && planted!(ReadersExpelled)
         {
-            let Some(largest) = self.links.largest() else { return };
-            self.expel(largest, refusal);
+            self.expel(id, refusal);
+        }
+        let most = self.limits.queued_events();
+        while let Some(refusal) = Refusal::over("queued_bytes / 4", self.links.events(), most) {
+            let Some(most_told) = self.links.most_told() else { return };
+            self.expel(most_told, refusal);
         }
     }
 
@@ -55,8 +62,18 @@ impl Ensemble {
         self.links.count() < self.limits.connections
     }
 
-    /// Closes the oldest link without a session, if there is one: the process can open no more.
-    pub(super) fn expel_without_session(&mut self) {
+    /// Takes note that the operating system handed no link over. If the process can open no more files, the
+    /// oldest link without a session is closed.
+    pub(super) fn not_accepted(&mut self, error: io::Error) {
+        if is_out_of_files(&error) {
+            self.expel_without_session();
+        }
+        if let Some(unsaid) = self.failures.pass(self.clock.now_ms()) {
+            self.log.push(Entry::NotAccepted { error, unsaid });
+        }
+    }
+
+    fn expel_without_session(&mut self) {
         let count = self.links.count();
         if let Some(id) = self.links.oldest_without_session() {
             self.expel(id, Refusal { rule: "open files", value: count + 1, limit: count });
@@ -76,21 +93,32 @@ impl Ensemble {
     }
 
     /// Closes a link that announced a frame that is too long, or that is none.
-    pub(super) fn refuse_frame(&mut self, id: u64, error: &DecodeError) {
+    pub(super) fn refuse_frame(&mut self, id: u64, error: DecodeError) {
         if let Some(member) = self.links.get(id).map(|link| link.member) {
             self.count(member, |totals| totals.frames_refused += 1);
         }
         if let DecodeError::FrameLength { length, limit } = error
-            && let Ok(value) = usize::try_from(*length)
+            && let Ok(value) = usize::try_from(length)
         {
-            return self.expel(id, Refusal { rule: "frame_bytes", value, limit: *limit });
+            self.expel(id, Refusal { rule: "frame_bytes", value, limit });
         }
+        self.log.push(Entry::NoFrame(error));
         self.cut(id);
     }
 
     /// Closes a link that is over a limit.
     pub(super) fn expel(&mut self, id: u64, refusal: Refusal) {
         self.warn_link(id, refusal);
+        self.cut(id);
+    }
+
+    /// Closes a link whose client does not read, while others wait for the memory of its replies.
+    pub(super) fn expel_stalled(&mut self, id: u64) {
+        if let Some((peer, session)) = self.links.get(id).map(|link| (link.peer, link.session))
+            && let Some(unsaid) = self.warnings.pass(self.clock.now_ms())
+        {
+            self.log.push(Entry::Stalled { peer, session, unsaid });
+        }
         self.cut(id);
     }
 
@@ -105,9 +133,15 @@ impl Ensemble {
     }
 
     fn warn(&mut self, peer: SocketAddr, session: Option<i64>, refusal: Refusal) {
-        let Some(unsaid) = self.warnings.pass(self.clock.now_ms()) else { return };
-        let Refusal { rule, value, limit } = refusal;
-        let session = session.map(|session| format!("{session:#x}"));
-        tracing::warn!(rule, value, limit, %peer, session, unsaid, "refused: over a limit");
+        if let Some(unsaid) = self.warnings.pass(self.clock.now_ms()) {
+            self.log.push(Entry::Refused { refusal, peer, session, unsaid });
+        }
     }
+}
+
+/// True for the errors of Unix for too many open files, in the system or in the process.
+fn is_out_of_files(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }

@@ -2,24 +2,53 @@
 //! large theirs are, and leave one that is too large for what is left in it.
 
 use super::links::KEPT;
-use bytes::BytesMut;
+use bytes::{BufMut, Bytes, BytesMut};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Most bytes asked of the transport at a time, unless a large buffer has room for more.
 const CHUNK: usize = 16 << 10;
 
-/// Bytes that came in and were not looked at yet. Their buffer is less than twice as large, or small.
+/// Bytes that came in and were not answered yet. Their buffer is less than twice as large, or small.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     pub(super) bytes: BytesMut,
+    /// The next request, which was in front of the bytes and waits.
+    pub(super) request: Option<Bytes>,
+    /// Bytes that are missing of the next request, if it is a large one.
+    pub(super) missing: Option<usize>,
     /// Bytes of the whole buffer, of which the front may have been taken off.
     size: usize,
+    /// Most bytes that are read next.
+    most: usize,
 }
 
 impl Incoming {
-    /// Makes room for more bytes.
+    /// Bytes that wait.
+    pub(super) fn held(&self) -> usize {
+        self.bytes.len() + self.request.as_ref().map_or(0, Bytes::len)
+    }
+
+    /// True if bytes may be read now.
+    pub(super) fn has_room(&self) -> bool {
+        self.most > 0
+    }
+
+    /// Makes room to read more of the next request. If that is a large one, nothing behind it is read.
     pub(super) fn reserve(&mut self) {
+        self.grow();
+        self.most = self.missing.unwrap_or(usize::MAX);
+    }
+
+    /// Makes room to read a little ahead, while the next request waits.
+    pub(super) fn reserve_ahead(&mut self) {
+        self.most = CHUNK.saturating_sub(self.bytes.len());
+        if self.most > 0 {
+            self.grow();
+        }
+    }
+
+    fn grow(&mut self) {
         let length = self.bytes.len();
         if self.bytes.capacity() - length >= CHUNK {
             return;
@@ -41,7 +70,7 @@ impl Incoming {
     /// # Cancel safety
     /// This method is cancel safe.
     pub(super) async fn read<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> io::Result<usize> {
-        reader.read_buf(&mut self.bytes).await
+        reader.read_buf(&mut (&mut self.bytes).limit(self.most)).await
     }
 
     /// Leaves a buffer that is too large for the bytes that were not taken off its front.
@@ -57,7 +86,7 @@ impl Incoming {
 impl From<BytesMut> for Incoming {
     fn from(bytes: BytesMut) -> Self {
         let size = bytes.capacity();
-        Self { bytes, size }
+        Self { bytes, size, ..Self::default() }
     }
 }
 
@@ -67,6 +96,8 @@ pub(super) struct Outgoing {
     bytes: BytesMut,
     /// Bytes there were when the buffer was made.
     size: usize,
+    /// Bytes that were written since the link was taken in.
+    written: u64,
 }
 
 impl Outgoing {
@@ -77,6 +108,11 @@ impl Outgoing {
     /// Bytes that count as waiting: those of the whole buffer, written or not.
     pub(super) fn held(&self) -> usize {
         self.size
+    }
+
+    /// Bytes that were written since the link was taken in.
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
     /// Takes the next bytes to write, once there are no others.
@@ -90,6 +126,7 @@ impl Outgoing {
     /// This method is cancel safe.
     pub(super) async fn write<W: AsyncWrite + Unpin>(&mut self, writer: &mut W) -> io::Result<usize> {
         let count = writer.write_buf(&mut self.bytes).await?;
+        self.written += count as u64;
         if self.bytes.is_empty() {
             self.fill(BytesMut::new());
         } else if let Some(smaller) = smaller(&self.bytes, self.size) {

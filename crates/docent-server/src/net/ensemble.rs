@@ -5,9 +5,10 @@ use super::pipe::Pipe;
 use super::valve::Valve;
 use crate::Limits;
 use crate::config::{Config, Words};
+use crate::log::Log;
 use crate::state::{Effects, Events, State};
 use crate::time::Clock;
-use docent_proto::{Code, Record, ReplyHeader, write_frame, xid};
+use docent_proto::{Code, Record, ReplyHeader, xid};
 use std::net::SocketAddr;
 
 /// Warnings of all links in a second.
@@ -24,8 +25,12 @@ pub(crate) struct Ensemble {
     pub(super) limits: Limits,
     pub(super) words: Words,
     pub(super) clock: Clock,
+    /// Entries of the log that are written once it is unlocked.
+    pub(super) log: Log,
     /// Lets warnings of all links through.
     pub(super) warnings: Valve,
+    /// Lets warnings through of links that the operating system did not hand over.
+    pub(super) failures: Valve,
     /// Mask of traces that four-letter words ask for and set.
     pub(super) trace_mask: i64,
 }
@@ -33,12 +38,14 @@ pub(crate) struct Ensemble {
 impl Ensemble {
     pub(super) fn new(config: &Config, state: State, clock: Clock) -> Self {
         Self {
-            links: Links::new(),
+            links: Links::new(&config.limits),
             members: Members::new(config.timeouts_ms(), clock.now_ms()),
             faults: Faults::default(),
             limits: config.limits.clone(),
             words: config.words.clone(),
+            log: Log::default(),
             warnings: Valve::new(WARNINGS),
+            failures: Valve::new(1),
             trace_mask: TRACE_MASK,
             clock,
             state,
@@ -239,7 +246,7 @@ impl Ensemble {
             let number = self.state_of(world).number_of(event);
             let id = self.links.of_session(world, event.session);
             let Some(link) = id.and_then(|id| self.links.get_mut(id)) else { continue };
-            write_frame(&mut link.output, |out| {
+            link.event(|out| {
                 ReplyHeader { xid: xid::NOTIFICATION, zxid: number, code: Code::OK }.write(out);
                 event.told().write(out);
             });

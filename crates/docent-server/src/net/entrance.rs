@@ -2,7 +2,6 @@ use super::hub::Hub;
 use super::link::{self, Place};
 use super::listener::Listener;
 use super::members::MemberId;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -31,19 +30,9 @@ impl Entrance {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "accepting a link failed");
-                if is_out_of_files(&error) {
-                    self.hub.lock().expel_without_session();
-                }
+                self.hub.lock().not_accepted(error);
                 sleep(AFTER_REFUSAL).await;
             }
         }
     }
-}
-
-/// True for the errors of Unix that tell of too many open files, in the system or in the process.
-fn is_out_of_files(error: &io::Error) -> bool {
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }

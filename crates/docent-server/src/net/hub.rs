@@ -1,19 +1,15 @@
-use super::buffers::Incoming;
+use super::buffers::{Incoming, Outgoing};
 use super::ensemble::Ensemble;
-use super::links::Link;
+use super::links::SMALL;
+use super::locked::Locked;
 use crate::config::Config;
+use crate::limits::FRAME_LENGTH;
 use crate::state::{Refusal, State};
 use crate::time::Clock;
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::Frames;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-/// Bytes waiting to be written to a link above which no more requests of it are looked at.
-const FULL: usize = 256 << 10;
-
-/// Bytes in front of a frame that say how long it is.
-const PREFIX: usize = 4;
 
 /// Units of work that are done for a link before others have their turn. A unit is about what it takes to
 /// look at one node. Time is no measure here: runs of a simulation repeat.
@@ -39,7 +35,7 @@ pub(crate) enum Progress {
     Hungry,
     /// Let others have their turn before the next requests.
     Busy,
-    /// Write first: the client does not keep up.
+    /// Write first, or wait: the client does not keep up, or all clients together do not.
     Full,
     /// Write what there is, then close.
     Ending,
@@ -49,27 +45,26 @@ pub(crate) enum Progress {
 
 impl Hub {
     pub(crate) fn new(config: &Config, clock: Clock, state: State) -> Self {
-        let frames = Frames::new(config.limits.frame_bytes);
+        let frames = Frames::new(config.limits.longest_request());
         let ensemble = Ensemble::new(config, state, clock.clone());
         Self { ensemble: Mutex::new(ensemble), next: Mutex::new(()), clock, frames }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Ensemble> {
+    pub(crate) fn lock(&self) -> Locked<'_> {
         let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         // A panic while the lock was held must not take every other link down with it.
-        self.ensemble.lock().unwrap_or_else(PoisonError::into_inner)
+        Locked::new(self.ensemble.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers complete requests in `input`, until there are none, or the client or others have to go first.
-    /// The link's task holds `unwritten` bytes to write still.
-    pub(super) fn receive(&self, id: u64, input: &mut Incoming, unwritten: usize) -> Progress {
+    /// `output` is what the link's task writes.
+    pub(super) fn receive(&self, id: u64, input: &mut Incoming, output: &Outgoing) -> Progress {
         let mut ensemble = self.lock();
+        ensemble.take_note(id, input.held(), output);
+        let progress = self.answer_all(&mut ensemble, id, input);
         if let Some(link) = ensemble.links.get_mut(id) {
-            link.unwritten(unwritten);
-        }
-        let progress = self.answer_all(&mut ensemble, id, &mut input.bytes);
-        if let Some(link) = ensemble.links.get_mut(id) {
-            link.coming(input.bytes.len());
+            link.coming(input.held());
+            link.is_full = progress == Progress::Full;
             if progress != Progress::Hungry {
                 link.work = 0;
             }
@@ -80,7 +75,7 @@ impl Hub {
         progress
     }
 
-    fn answer_all(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Progress {
+    fn answer_all(&self, ensemble: &mut Ensemble, id: u64, input: &mut Incoming) -> Progress {
         loop {
             if let Err(progress) = self.answer_next(ensemble, id, input) {
                 return progress;
@@ -92,12 +87,12 @@ impl Hub {
     ///
     /// # Errors
     /// The next action of the link's task when there is none to answer now.
-    fn answer_next(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Result<(), Progress> {
+    fn answer_next(&self, ensemble: &mut Ensemble, id: u64, input: &mut Incoming) -> Result<(), Progress> {
         let link = ensemble.links.get(id).ok_or(Progress::Cut)?;
         if link.ending {
             return Err(Progress::Ending);
         }
-        if link.output.len() >= FULL || link.under_way() >= ensemble.limits.requests_per_connection {
+        if link.under_way() >= ensemble.limits.requests_per_connection {
             return Err(Progress::Full);
         }
         if link.work >= TURN || ensemble.is_crowded() {
@@ -106,20 +101,28 @@ impl Hub {
         let (session, member, held) = (link.session, link.member, link.held);
         // Requests behind the held one may wait for the leader, too; behind a handshake none do.
         if held && (session.is_none() || ensemble.members.holding(member).is_none()) {
-            input.clear();
+            input.bytes.clear();
+            input.request = None;
             return Err(Progress::Hungry);
         }
         let now = self.clock.now_ms();
-        if session.is_none() && ensemble.answer_word(id, input, now) {
+        if session.is_none() && ensemble.answer_word(id, &mut input.bytes, now)? {
             return Ok(());
         }
         let frame = self.cut_frame(ensemble, id, input)?;
-        ensemble.count_received(id, PREFIX + frame.len(), now);
+        if let Some(session) = session
+            && !ensemble.has_room(id, session, &frame, now)
+        {
+            input.request = Some(frame);
+            return Err(Progress::Full);
+        }
+        ensemble.count_received(id, FRAME_LENGTH + frame.len(), now);
         ensemble.count_work(id, REQUEST + frame.len());
         let timed = match session {
             None => ensemble.handshake(id, frame, now),
             Some(session) => ensemble.request(id, session, frame, now),
         };
+        ensemble.links.end_request(id);
         if let Some(timed) = timed {
             ensemble.count_latency(id, timed, now, self.clock.now_ms());
         }
@@ -127,12 +130,23 @@ impl Hub {
     }
 
     /// The next frame of `input`. The link is closed when that is none.
-    fn cut_frame(&self, ensemble: &mut Ensemble, id: u64, input: &mut BytesMut) -> Result<Bytes, Progress> {
-        match self.frames.next(input) {
-            Ok(frame) => frame.ok_or(Progress::Hungry),
+    fn cut_frame(&self, ensemble: &mut Ensemble, id: u64, input: &mut Incoming) -> Result<Bytes, Progress> {
+        if let Some(request) = input.request.take() {
+            return Ok(request);
+        }
+        input.missing = None;
+        match self.frames.next(&mut input.bytes) {
+            Ok(Some(frame)) => Ok(frame),
+            Ok(None) => {
+                let length = announced(&input.bytes);
+                if !ensemble.has_room_for_request(id, length) {
+                    return Err(Progress::Full);
+                }
+                input.missing = (length > SMALL).then(|| length - input.bytes.len());
+                Err(Progress::Hungry)
+            }
             Err(error) => {
-                tracing::debug!(%error, "link closed");
-                ensemble.refuse_frame(id, &error);
+                ensemble.refuse_frame(id, error);
                 Err(Progress::Cut)
             }
         }
@@ -140,7 +154,8 @@ impl Hub {
 
     /// Takes the bytes that wait to be written to a link.
     pub(crate) fn take_output(&self, id: u64) -> BytesMut {
-        self.lock().links.get_mut(id).map(Link::take_output).unwrap_or_default()
+        let now = self.clock.now_ms();
+        self.lock().links.get_mut(id).map(|link| link.take_output(now)).unwrap_or_default()
     }
 
     /// True while the link is open.
@@ -158,4 +173,10 @@ impl Hub {
     pub(crate) fn is_attached(&self, id: u64) -> bool {
         self.lock().links.get(id).is_some_and(|link| link.session.is_some())
     }
+}
+
+/// Bytes of the frame at the front of what came in; 0 while its length has not come in.
+fn announced(mut bytes: &[u8]) -> usize {
+    let length = bytes.try_get_i32().ok().and_then(|length| usize::try_from(length).ok());
+    length.map_or(0, |length| FRAME_LENGTH + length)
 }

@@ -48,13 +48,15 @@ where
     let (mut reader, mut writer) = tokio::io::split(Shaped::new(io, shape.clone()));
     let (mut input, mut output) = (Incoming::default(), Outgoing::default());
     let too_late = Instant::now() + handshake.min(A_CENTURY);
+    let mut has_ended = false;
     loop {
-        let progress = hub.receive(id, &mut input, output.held());
+        let progress = hub.receive(id, &mut input, &output);
         if output.is_empty() {
             output.fill(hub.take_output(id));
         }
         match progress {
             Progress::Cut => break,
+            Progress::Hungry if has_ended => break,
             Progress::Ending => {
                 // A client that does not read is no reason to keep the link: the result does not matter.
                 let _ = timeout(LAST_WORDS, end(&place, &mut writer, &mut output)).await;
@@ -62,7 +64,11 @@ where
             }
             Progress::Hungry => input.reserve(),
             // Also when the client reads as fast as it asks: a write that is ready lets nobody else go first.
-            Progress::Busy | Progress::Full => yield_now().await,
+            Progress::Busy => yield_now().await,
+            Progress::Full => {
+                input.reserve_ahead();
+                yield_now().await;
+            }
         }
         // In a fixed order, so that runs of a simulation repeat. Each turn looks at the hub, so the wake-up
         // may come last.
@@ -76,14 +82,21 @@ where
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             },
-            read = input.read(&mut reader), if progress == Progress::Hungry => match read {
-                Ok(0) | Err(_) => break,
+            read = input.read(&mut reader), if !has_ended && reads(progress, &input) => match read {
+                // What came in before is answered.
+                Ok(0) => has_ended = true,
                 Ok(_) => {}
+                Err(_) => break,
             },
             () = ready(()), if progress == Progress::Busy => {}
             () = wake.notified() => {}
         }
     }
+}
+
+/// True while bytes are read: all that come in, or a little ahead of a request that waits.
+fn reads(progress: Progress, input: &Incoming) -> bool {
+    progress != Progress::Busy && input.has_room()
 }
 
 impl Drop for Place {

@@ -1,7 +1,10 @@
+use super::buffers::Outgoing;
 use super::members::MemberId;
+use super::room::Room;
 use super::shape::SharedShape;
 use super::traffic::Activity;
 use super::valve::Valve;
+use crate::Limits;
 use crate::state::Reply;
 use bytes::BytesMut;
 use docent_proto::{Code, Record, ReplyHeader, write_frame};
@@ -12,6 +15,11 @@ use tokio::sync::Notify;
 
 /// Most bytes of a buffer that a link keeps while nothing waits in it.
 pub(super) const KEPT: usize = 16 << 10;
+
+/// Bytes of replies that each link may queue without asking for [room](Room), besides those that are being
+/// written. So small requests are answered however much waits in other links, and in front of them in this
+/// one.
+pub(super) const SMALL: usize = 16 << 10;
 
 /// A link, with the bytes that wait to be written to it.
 pub(crate) struct Link {
@@ -33,17 +41,46 @@ pub(crate) struct Link {
     pub(super) activity: Activity,
     /// Replies in `output`.
     replies: usize,
-    /// Bytes of the request that is coming in.
+    /// Bytes of events in `output`.
+    events: usize,
+    /// Bytes that came in and were not answered yet.
     coming: usize,
+    /// Bytes that it may use for a large request that is coming in.
+    granted: usize,
+    /// Its next request waits: for its client to read, or for room.
+    pub(super) is_full: bool,
+    /// Time at which its client last read something, or had nothing to read.
+    moved_ms: i64,
+    /// Bytes that were written to it.
+    written: u64,
     /// Work that was done for it since others had their turn.
     pub(super) work: usize,
-    /// Bytes and replies that the link's task has taken and not written.
-    taken: (usize, usize),
+    /// Output that the link's task has taken and not written.
+    taken: Taken,
     /// Bytes that were counted when it was last looked at.
-    counted: usize,
+    counted: Counted,
     pub(super) warnings: Valve,
     pub(super) wake: Arc<Notify>,
     pub(super) shape: SharedShape,
+}
+
+/// Output that is being written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Taken {
+    bytes: usize,
+    replies: usize,
+    /// Bytes of events among it.
+    events: usize,
+}
+
+/// Bytes that wait in a link, by what limits them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    /// Bytes of replies, but for the small ones that each link may have.
+    replies: usize,
+    /// Bytes granted for a large request.
+    request: usize,
+    events: usize,
 }
 
 impl Link {
@@ -59,10 +96,15 @@ impl Link {
             held: false,
             waiting: 0,
             replies: 0,
+            events: 0,
             coming: 0,
+            granted: 0,
+            is_full: false,
+            moved_ms: now,
+            written: 0,
             work: 0,
-            taken: (0, 0),
-            counted: 0,
+            taken: Taken::default(),
+            counted: Counted::default(),
             warnings: Valve::new(1),
             activity: Activity { since_ms: now, heard_ms: now, ..Activity::default() },
             wake: Arc::new(Notify::new()),
@@ -90,24 +132,58 @@ impl Link {
 
     /// Requests that wait for an answer, and answers that wait to be written.
     pub(super) fn under_way(&self) -> usize {
-        self.waiting + self.replies + self.taken.1
+        self.waiting + self.replies + self.taken.replies
+    }
+
+    /// Queues an event that `write` writes.
+    pub(super) fn event(&mut self, write: impl FnOnce(&mut BytesMut)) {
+        let before = self.output.len();
+        write_frame(&mut self.output, write);
+        self.events += self.output.len() - before;
     }
 
     /// Takes the bytes that wait to be written. A large buffer is not kept for the next ones.
-    pub(super) fn take_output(&mut self) -> BytesMut {
-        let (bytes, replies) = self.taken;
-        self.taken = (bytes + self.output.len(), replies + std::mem::take(&mut self.replies));
+    pub(super) fn take_output(&mut self, now: i64) -> BytesMut {
+        if self.taken.bytes == 0 {
+            self.moved_ms = now;
+        }
+        self.taken.bytes += self.output.len();
+        self.taken.replies += std::mem::take(&mut self.replies);
+        self.taken.events += std::mem::take(&mut self.events);
         if self.output.capacity() > KEPT { std::mem::take(&mut self.output) } else { self.output.split() }
     }
 
-    /// Takes note of the bytes that the link's task holds because it has not written all of them.
-    pub(super) fn unwritten(&mut self, bytes: usize) {
-        self.taken = (bytes, if bytes == 0 { 0 } else { self.taken.1 });
+    /// Takes note of what the link's task has written, and of what it holds still.
+    pub(super) fn wrote(&mut self, output: &Outgoing, now: i64) {
+        if self.written != output.written() {
+            (self.written, self.moved_ms) = (output.written(), now);
+        }
+        match output.held() {
+            0 => self.taken = Taken::default(),
+            bytes => self.taken.bytes = bytes,
+        }
     }
 
-    /// Takes note of the bytes of the request that is coming in.
-    pub(super) fn coming(&mut self, bytes: usize) {
-        self.coming = bytes;
+    /// Takes note of the bytes that came in and were not answered yet. True if there are more of them.
+    pub(super) fn coming(&mut self, bytes: usize) -> bool {
+        bytes > std::mem::replace(&mut self.coming, bytes)
+    }
+
+    /// Bytes that wait to be written, and those that are being written.
+    pub(super) fn queued(&self) -> usize {
+        self.output.len() + self.taken.bytes
+    }
+
+    /// True if its client has read nothing since then, although more than small replies wait for it.
+    fn is_stalled(&self, since_ms: i64) -> bool {
+        self.counted.replies > 0 && self.moved_ms <= since_ms
+    }
+
+    /// The bytes that wait in it.
+    fn count(&self) -> Counted {
+        let events = self.events + self.taken.events;
+        let replies = self.queued().saturating_sub(events).saturating_sub(SMALL);
+        Counted { replies, request: self.granted, events }
     }
 
     /// Requests that wait for an answer.
@@ -129,36 +205,98 @@ pub(crate) struct Links {
     by_session: HashMap<(MemberId, i64), u64>,
     without_session: BTreeSet<u64>,
     last: u64,
-    /// Bytes that wait in all links.
-    waiting: usize,
+    /// Room for replies in all links.
+    pub(super) replies: Room,
+    /// Room for large requests that are coming in.
+    pub(super) requests: Room,
+    /// Bytes of events in all links.
+    events: usize,
     /// Bytes that the tasks of links which were cut hold until they end, by link and in all.
     leaving: (HashMap<u64, usize>, usize),
 }
 
 impl Links {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
         Self {
             links: BTreeMap::new(),
             by_session: HashMap::new(),
             without_session: BTreeSet::new(),
             last: 0,
-            waiting: 0,
+            replies: Room::new(limits.queued_replies()),
+            requests: Room::new(limits.queued_requests()),
+            events: 0,
             leaving: (HashMap::new(), 0),
         }
     }
 
-    /// Counts the bytes that wait in a link anew, and tells of them.
+    /// Counts the bytes that wait in a link again, and returns them. The links whose turn it is are woken.
     pub(super) fn settle(&mut self, id: u64) -> Option<usize> {
         let link = self.links.get_mut(&id)?;
-        let bytes = link.coming + link.output.len() + link.taken.0;
-        self.waiting = self.waiting + bytes - link.counted;
-        link.counted = bytes;
+        let (before, now) = (link.counted, link.count());
+        link.counted = now;
+        let bytes = link.coming + link.queued();
+        self.recount(before, now);
         Some(bytes)
+    }
+
+    fn recount(&mut self, before: Counted, now: Counted) {
+        self.replies.replace(before.replies, now.replies);
+        self.requests.replace(before.request, now.request);
+        self.events = self.events + now.events - before.events;
+        for id in [self.replies.turn(), self.requests.turn()].into_iter().flatten() {
+            if let Some(link) = self.links.get(&id) {
+                link.wake.notify_one();
+            }
+        }
     }
 
     /// Bytes that wait in all links.
     pub(super) fn waiting(&self) -> usize {
-        self.waiting
+        self.replies.used() + self.requests.used() + self.events
+    }
+
+    /// Bytes of the events that wait in all links.
+    pub(super) fn events(&self) -> usize {
+        self.events
+    }
+
+    /// Asks for the bytes of a request that is coming in. False if the link has to wait for its turn.
+    pub(super) fn ask_for_request(&mut self, id: u64, bytes: usize) -> bool {
+        let Some(link) = self.links.get_mut(&id) else { return false };
+        if bytes <= SMALL || link.granted >= bytes {
+            return true;
+        }
+        if !self.requests.ask(id, bytes) {
+            return false;
+        }
+        link.granted = bytes;
+        self.settle(id);
+        true
+    }
+
+    /// Gives the bytes of a request back, which was answered.
+    pub(super) fn end_request(&mut self, id: u64) {
+        if let Some(link) = self.links.get_mut(&id).filter(|link| link.granted > 0) {
+            link.granted = 0;
+            self.settle(id);
+        }
+    }
+
+    /// Takes a link out of the line for room for its reply.
+    pub(super) fn leave_line(&mut self, id: u64) {
+        self.replies.leave(id);
+        self.recount(Counted::default(), Counted::default());
+    }
+
+    /// The links that wait for room.
+    pub(super) fn in_line(&self) -> Vec<u64> {
+        self.replies.waiting().chain(self.requests.waiting()).collect()
+    }
+
+    /// The links whose clients have read nothing since then, although replies wait for them.
+    pub(super) fn stalled(&self, since_ms: i64) -> Vec<u64> {
+        let stalled = self.links.iter().filter(|(_, link)| link.is_stalled(since_ms));
+        stalled.map(|(id, _)| *id).collect()
     }
 
     /// Bytes that the tasks of links which were cut hold until they end.
@@ -171,9 +309,9 @@ impl Links {
         self.leaving.1 -= self.leaving.0.remove(&id).unwrap_or_default();
     }
 
-    /// The link in which most bytes wait.
-    pub(super) fn largest(&self) -> Option<u64> {
-        self.links.iter().max_by_key(|(_, link)| link.counted).map(|(id, _)| *id)
+    /// The link in which most bytes of events wait.
+    pub(super) fn most_told(&self) -> Option<u64> {
+        self.links.iter().max_by_key(|(_, link)| link.counted.events).map(|(id, _)| *id)
     }
 
     /// The first of the links that have no session.
@@ -197,8 +335,10 @@ impl Links {
     pub(super) fn remove(&mut self, id: u64) -> Option<Link> {
         let link = self.links.remove(&id)?;
         self.without_session.remove(&id);
-        self.waiting -= link.counted;
-        let held = link.coming + link.taken.0;
+        self.replies.leave(id);
+        self.requests.leave(id);
+        self.recount(link.counted, Counted::default());
+        let held = link.coming + link.taken.bytes;
         if held > 0 {
             self.leaving.0.insert(id, held);
             self.leaving.1 += held;

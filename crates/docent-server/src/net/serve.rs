@@ -92,6 +92,7 @@ impl<B: Bind> Serve<B> {
 
     fn pass_time(&self, now: i64, check_containers: bool) {
         let mut ensemble = self.entrance.hub.lock();
+        ensemble.attend_waiting(now);
         for id in ensemble.state.overdue(now) {
             ensemble.take_step(|state, effects| state.expire(id, EndCause::Expired, now, effects));
         }

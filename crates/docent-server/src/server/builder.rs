@@ -128,9 +128,11 @@ impl Builder {
     /// number 1 then. Without a seed passwords are random, and that number comes from the
     /// [clock](Self::clock), as the ids of sessions do in either case.
     ///
-    /// It is the time in microseconds times 1,024 then. So a server that takes the place of another one
-    /// is ahead of all that the clients of that have seen; with a seed it may be behind, as one that was
-    /// restored from an older copy, and such clients are refused.
+    /// It is twice the time in microseconds then, which is below 2^53 until 2112: JavaScript clients can tell
+    /// each transaction from the next. A server that takes the place of another one is ahead of all that the
+    /// clients of that have seen, unless the other one committed more than two million transactions per
+    /// second on average. With a seed it may be behind, as one that was restored from an older copy, and such
+    /// clients are refused.
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
         self
@@ -167,8 +169,16 @@ impl Builder {
     /// were not ephemeral, and tells each client that its session has ended. Durability is what a ZooKeeper
     /// ensemble is for.
     ///
+    /// Transactions are numbered from the kept number or the time on, whichever is larger, so that clients
+    /// never see their server go back. Versions before this one had numbers above 2^53. A server that loads
+    /// such a number continues from there; deleting the file ends that.
+    ///
     /// A session that was kept has its full timeout after the start. The file is readable by its owner alone.
-    /// Give each server its own.
+    ///
+    /// The server locks the file until it has stopped or its process has ended. A second server on the same
+    /// file is refused with [`KeepFault::InUse`](crate::KeepFault::InUse). The lock is on a second, hidden
+    /// file in the same folder, with `.lock` at the end of its name. A server that is killed leaves that file
+    /// behind, which does no harm.
     pub fn keep(mut self, file: impl Into<PathBuf>) -> Self {
         self.config.keep = Some(Keep::new(file.into()));
         self

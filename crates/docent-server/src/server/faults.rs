@@ -22,6 +22,19 @@ impl Server {
         Some(Link { hub: Arc::clone(&self.hub), id, peer, wake, shape })
     }
 
+    /// Closes the link of a session, and tells the next one that asks for the session that there is none,
+    /// although it lives on with a full timeout: as a leader does that has lost its followers and ends
+    /// sessions by its own clock, of which the next leader knows nothing. False when there is no such
+    /// session.
+    pub fn deny_session(&self, session: i64) -> bool {
+        let now = self.hub.clock.now_ms();
+        let mut ensemble = self.hub.lock();
+        let denied = ensemble.state.deny(session, now);
+        let link = ensemble.links.of_session(LEADER, session).filter(|_| denied);
+        link.into_iter().for_each(|link| ensemble.cut(link));
+        denied
+    }
+
     /// Closes new links as soon as they are made, those of followers too, until it is called with `false`.
     /// Present ones stay. Sessions expire meanwhile, other than after
     /// [`stop_listening`](Self::stop_listening).

@@ -1,7 +1,7 @@
 //! The state that a server begins with, and that it leaves in its file.
 
 use crate::config::Config;
-use crate::keep::Keep;
+use crate::keep::KeepFile;
 use crate::net::Hub;
 use crate::state::{Origin, State};
 use crate::time::Clock;
@@ -10,26 +10,33 @@ use std::io;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// The state of the file, or that of a server that was never used.
-pub(super) async fn load(config: Config, clock: &Clock) -> Result<State, StartError> {
+/// The state of the file, or that of a server that was never used, and the file if there is one.
+pub(super) async fn load(
+    config: Config,
+    clock: &Clock,
+) -> Result<(State, Option<Arc<KeepFile>>), StartError> {
     let (origin, now) = (Origin::at(clock.since_1970()), clock.now_ms());
-    let Some(keep) = config.keep.clone() else { return Ok(State::new(config, origin)) };
-    let loaded = spawn_blocking(move || load_from(&keep, config, origin, now)).await;
-    Ok(loaded.map_err(|_| StartError::Stopped)??)
+    let Some(keep) = config.keep.clone() else { return Ok((State::new(config, origin), None)) };
+    let loaded = spawn_blocking(move || {
+        let file = keep.open()?;
+        Ok::<_, KeepError>((load_from(&file, config, origin, now)?, Some(Arc::new(file))))
+    });
+    Ok(loaded.await.map_err(|_| StartError::Stopped)??)
 }
 
 /// Takes the sessions out of the file, where they were loaded: should this server be killed, the next one
 /// must not go on with them as if nothing had been done since.
-fn load_from(keep: &Keep, config: Config, origin: Origin, now: i64) -> Result<State, KeepError> {
-    let state = keep.load(config.clone(), origin, now)?.unwrap_or_else(|| State::new(config, origin));
-    keep.store(&state.without_sessions(now))?;
+fn load_from(file: &KeepFile, config: Config, origin: Origin, now: i64) -> Result<State, KeepError> {
+    let state = file.load(config.clone(), origin, now)?.unwrap_or_else(|| State::new(config, origin));
+    file.store(&state.without_sessions(now))?;
     Ok(state)
 }
 
-/// Keeps the state of a server that has stopped, where it has a file.
-pub(super) async fn store(config: &Config, hub: &Arc<Hub>) -> Result<(), KeepError> {
-    let Some(keep) = config.keep.clone() else { return Ok(()) };
-    let (hub, here) = (Arc::clone(hub), keep.clone());
-    let stored = spawn_blocking(move || keep.store(&hub.lock().state)).await;
+/// Keeps the state of a server that has stopped, if it has a file. No other server can use the file before
+/// the state is written, even if the caller does not wait for that.
+pub(super) async fn store(file: Option<Arc<KeepFile>>, hub: &Arc<Hub>) -> Result<(), KeepError> {
+    let Some(file) = file else { return Ok(()) };
+    let (hub, here) = (Arc::clone(hub), Arc::clone(&file));
+    let stored = spawn_blocking(move || file.store(&hub.lock().state)).await;
     stored.unwrap_or_else(|_| Err(here.error(KeepFault::Write(io::ErrorKind::Interrupted.into()))))
 }

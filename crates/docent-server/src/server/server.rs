@@ -1,5 +1,7 @@
 use super::kept;
 use crate::config::Config;
+use crate::keep::KeepFile;
+use crate::log::Entry;
 use crate::net::{Bind, Command, Entrance, Hub, LEADER, Listener, Serve, serve};
 use crate::time::{Clock, timeouts_ms};
 use crate::{Builder, EndCause, FollowerBuilder, KeepError, NodeInfo, SessionInfo, StartError, Transaction};
@@ -24,6 +26,7 @@ pub struct Server {
     pub(crate) stop: CancellationToken,
     address: SocketAddr,
     connect_string: String,
+    kept: Option<Arc<KeepFile>>,
 }
 
 impl Server {
@@ -60,7 +63,7 @@ impl Server {
         let listener = bind.bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let clock = config.clock.clone().unwrap_or_else(Clock::of_tokio);
-        let state = kept::load(config.clone(), &clock).await?;
+        let (state, kept) = kept::load(config.clone(), &clock).await?;
         let hub = Arc::new(Hub::new(&config, clock, state));
         hub.lock().members.set_port(LEADER, address.port());
         let (commands, receiver) = mpsc::channel(1);
@@ -79,7 +82,8 @@ impl Server {
             stop: stop.clone(),
         };
         tasks.spawn(serve(task, receiver));
-        Ok(Self { hub, config, commands, tasks, links, stop, address, connect_string: address.to_string() })
+        let connect_string = address.to_string();
+        Ok(Self { hub, config, commands, tasks, links, stop, address, connect_string, kept })
     }
 
     /// The address it listens on.
@@ -100,7 +104,7 @@ impl Server {
     /// This method is cancel safe: the server stops in any case. The state may not be kept then.
     pub async fn stop(self) {
         if let Err(error) = self.try_stop().await {
-            tracing::error!(%error, "the state of a server that was stopped is lost");
+            Entry::StateLost(error).write();
         }
     }
 
@@ -116,7 +120,7 @@ impl Server {
         self.tasks.close();
         self.tasks.wait().await;
         self.drained().await;
-        kept::store(&self.config, &self.hub).await
+        kept::store(self.kept.clone(), &self.hub).await
     }
 
     /// Closes the listener and all links, and waits until that is done. The tree and the sessions stay; while

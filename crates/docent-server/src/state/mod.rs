@@ -14,6 +14,7 @@ mod image;
 mod inspect;
 mod journal;
 mod late;
+mod longest;
 mod lost;
 mod news;
 mod node;

@@ -137,6 +137,11 @@ impl Past {
         self.versions.get(index).map(|version| version.zxid)
     }
 
+    /// The tree of a version.
+    pub(super) fn tree(&self, index: usize) -> Option<&Tree> {
+        self.versions.get(index).map(|version| &version.tree)
+    }
+
     /// Puts a version in the present's place, or back.
     pub(crate) fn exchange(&mut self, index: usize, zxid: &mut i64, tree: &mut Tree) {
         if let Some(version) = self.versions.get_mut(index) {

@@ -43,6 +43,7 @@ impl<'a> Reader<'a> {
             }
             Request::GetData { path, watch } => {
                 let node = self.readable(path)?;
+                self.admit_reply(weight(node, false))?;
                 let response = Response::Data { data: node.data.clone(), stat: node.stat() };
                 self.watch(Aspect::Data, path, *watch)?;
                 Ok(response)
@@ -155,10 +156,10 @@ impl<'a> Reader<'a> {
 }
 
 /// Bytes of a result of a multi-read without data and names.
-const RESULT: usize = 81;
+pub(super) const RESULT: usize = 81;
 
 /// Bytes that the data of a node or the names of its children take up in a multi-read.
-fn weight(node: &Node, is_listing: bool) -> usize {
+pub(super) fn weight(node: &Node, is_listing: bool) -> usize {
     RESULT
         + match is_listing {
             true => node.children.iter().map(|name| name_weight(name)).sum(),
@@ -167,6 +168,6 @@ fn weight(node: &Node, is_listing: bool) -> usize {
 }
 
 /// Bytes that a name takes up while a reply is made.
-fn name_weight(name: &str) -> usize {
+pub(super) fn name_weight(name: &str) -> usize {
     32 + name.len()
 }

@@ -5,7 +5,7 @@ use super::acl::{self, Identity};
 use super::node::Node;
 use super::session::Session;
 use super::tree::{self, SYSTEM};
-use super::{Effects, Handshake, Origin, State};
+use super::{Behind, Effects, Handshake, Origin, State};
 use crate::config::Config;
 use crate::limits::NODE;
 use crate::{EndCause, Limits};
@@ -25,6 +25,9 @@ use std::collections::BTreeSet;
 const FACTOR: usize = 300;
 
 const SESSIONS: usize = 3;
+
+/// Bytes of a reply in front of its body.
+const HEADER: usize = 20;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -217,9 +220,12 @@ impl Bench {
         let mut frame = BytesMut::new();
         RequestFrame { xid: 1, request: request.clone() }.encode(&mut frame);
         self.sent += frame.len();
+        let most = self.state.longest_answer(Behind { lag_ms: 0, seen: 0 }, session, request, self.now);
         let reply = self.state.apply(session, request, self.now, effects);
         if let Ok(response) = reply.result {
-            response.write(&mut BytesMut::new());
+            let mut body = BytesMut::new();
+            response.write(&mut body);
+            assert!(HEADER + body.len() <= most, "{} bytes for {request:?}, not {most}", body.len());
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Session {
     /// The member that attached it last, as the leader knows.
     pub(crate) owner: u32,
     pub(crate) events_sent: u64,
+    /// Set for a session that the next link which asks for it is not attached to.
+    pub(super) is_denied: bool,
 }
 
 impl Session {
@@ -35,6 +37,7 @@ impl Session {
             attached: false,
             owner: 0,
             events_sent: 0,
+            is_denied: false,
         }
     }
 

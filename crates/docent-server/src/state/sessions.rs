@@ -67,11 +67,21 @@ impl Sessions {
     /// Takes over an existing session; false when there is none with that id and password.
     pub(crate) fn attach(&mut self, request: &ConnectRequest, timeout_ms: i32, now: i64) -> bool {
         let Some(session) = self.get_mut(request.session_id) else { return false };
-        if request.password != session.password.as_slice() {
+        if request.password != session.password.as_slice() || std::mem::take(&mut session.is_denied) {
             return false;
         }
         session.timeout_ms = timeout_ms;
         self.touch(request.session_id, timeout_ms, now);
+        true
+    }
+
+    /// Denies a session to the next link that asks for it, and gives it a full timeout; false when there is
+    /// no such session.
+    pub(crate) fn deny(&mut self, id: i64, now: i64) -> bool {
+        let Some(session) = self.get_mut(id) else { return false };
+        session.is_denied = true;
+        let timeout_ms = session.timeout_ms;
+        self.touch(id, timeout_ms, now);
         true
     }
 

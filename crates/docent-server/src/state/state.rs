@@ -214,6 +214,11 @@ impl State {
         self.database.sessions.touch(id, timeout_ms, now);
     }
 
+    /// Denies a session to the next link that asks for it. False when there is no such session.
+    pub(crate) fn deny(&mut self, id: i64, now: i64) -> bool {
+        self.database.sessions.deny(id, now)
+    }
+
     /// Ends a session, in a transaction of its own. False when there is no such session.
     pub(crate) fn expire(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         effects.events.limit(self.config.limits.events_per_transaction);

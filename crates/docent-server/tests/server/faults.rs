@@ -196,6 +196,24 @@ async fn refused_links_are_closed_while_present_ones_stay_and_sessions_expire() 
     dial.peer(4_000).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_denied_lives_on_with_a_full_timeout_and_is_denied_once() {
+    let world = World::new(Server::builder()).await;
+    let (mut denied, mut other) = (world.peer(4_000).await, world.peer(40_000).await);
+    denied.create("/mine", CreateMode::Ephemeral).await.unwrap();
+    let ticket = denied.ticket();
+    assert!(world.server.deny_session(ticket.session_id));
+    assert!(denied.is_closed().await);
+    let mut link = world.link();
+    assert!(link.attach(&ticket).await, "it is told that its session is gone, not refused");
+    assert_eq!(link.session.session_id, 0);
+    other.get_data("/mine", false).await.expect("the session lives on");
+    let mut again = world.link();
+    assert!(again.attach(&ticket).await);
+    assert_eq!(again.session.session_id, ticket.session_id);
+    assert!(!world.server.deny_session(17));
+}
+
 #[tokio::test]
 async fn a_restart_without_state_is_a_new_server_to_clients() {
     let server = Server::builder().journal(true).start().await.unwrap();

@@ -211,3 +211,47 @@ async fn a_link_to_the_file_stays_one_and_others_may_not_read_it() {
     assert!(!folder.path().join("elsewhere").exists() && !folder.path().join(".state.new").exists());
     assert_eq!(start(&file).await.nodes(), ["/locked", "/mine", "/more"]);
 }
+
+#[tokio::test]
+async fn a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped() {
+    let (folder, file) = folder();
+    let link = folder.path().join("link");
+    symlink(&file, &link).unwrap();
+    let first = start(&file).await;
+    let mut peer = Peer::open(&first).await;
+    // The first start replaced the file, and what the second one finds is another than the first one locked.
+    for other in [&file, &link, &folder.path().join(".").join("state")] {
+        let fault = refusal(other).await;
+        assert!(matches!(fault, KeepFault::InUse), "{other:?}: {fault}");
+    }
+    peer.create("/kept", CreateMode::Persistent).await.unwrap();
+    first.try_stop().await.unwrap();
+    let second = start(&file).await;
+    assert_eq!(second.nodes(), ["/kept"]);
+    // Also without a clean stop.
+    drop(second);
+    start(&file).await.stop().await;
+}
+
+#[tokio::test]
+async fn of_many_servers_on_one_file_that_start_at_once_one_serves() {
+    for _ in 0..20 {
+        let (folder, file) = folder();
+        let starts = (0..8).map(|_| tokio::spawn(Server::builder().keep(&file).start()));
+        let mut serving = Vec::new();
+        for start in starts.collect::<Vec<_>>() {
+            match start.await.unwrap() {
+                Ok(server) => serving.push(server),
+                Err(StartError::Keep(error)) if matches!(error.fault(), KeepFault::InUse) => {
+                    assert!(error.is_retryable());
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(serving.len(), 1);
+        for server in serving {
+            server.try_stop().await.unwrap();
+        }
+        assert_eq!(names(&folder), ["state"]);
+    }
+}

@@ -9,12 +9,17 @@ mod keep;
 mod lag;
 mod late;
 mod limits;
+mod log;
 mod numbered;
 #[cfg(feature = "cli")]
 mod process;
+#[cfg(feature = "cli")]
+mod program;
 mod read_only;
 mod replaced;
 mod sessions;
+#[cfg(feature = "cli")]
+mod stderr;
 mod support;
 mod virtual_time;
 mod words;

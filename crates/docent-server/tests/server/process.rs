@@ -2,97 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use crate::program::{Program, command, has_ended};
 use crate::support::Peer;
-use docent_proto::{CreateMode, Request, Response};
+use docent_proto::{Code, CreateMode, Request};
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
-use tokio::net::TcpStream;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_docent-server");
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(args).env_remove("RUST_LOG").stdin(Stdio::null());
-    // What is logged depends on the machine, such as on the files that a process may open.
-    command.env("RUST_LOG", "error").stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
 
 /// Output of a program that ends by itself.
 fn output(args: &[&str]) -> Output {
-    command(args).output().unwrap()
+    let mut child = command(args).spawn().unwrap();
+    assert!(has_ended(&mut child), "it serves");
+    child.wait_with_output().unwrap()
 }
 
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A program that serves. On drop it is killed.
-struct Program {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-    greeting: String,
-    address: String,
-}
-
-impl Program {
-    fn start(args: &[&str]) -> Self {
-        let mut child = command(&["--port", "0"]).args(args).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut greeting = String::new();
-        stdout.read_line(&mut greeting).unwrap();
-        let rest = greeting.split_once(" on ").expect("it says where it listens").1;
-        let address = rest.split_once(',').unwrap().0.to_owned();
-        Self { child, stdout, greeting, address }
-    }
-
-    fn keeping(file: &Path) -> Self {
-        Self::start(&["--keep", file.to_str().unwrap()])
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-    }
-
-    /// The exit code, and what it still said.
-    fn ended(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
-        self.stdout.read_to_string(&mut said).unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), said)
-    }
-
-    /// A client with the session of another one, which the server may have forgotten.
-    async fn resumed(&self, of: &Peer) -> Peer {
-        let mut peer = Peer::over(TcpStream::connect(&self.address).await.unwrap());
-        assert!(peer.attach(&of.ticket()).await, "it is told, not refused");
-        peer
-    }
-
-    async fn nodes(&self) -> Vec<String> {
-        let mut peer = Peer::connect(&self.address).await;
-        let children = Request::GetChildren { path: "/".into(), watch: false };
-        let Ok(Response::Children { mut names, .. }) = peer.call(children).await else { panic!() };
-        peer.call(Request::CloseSession).await.unwrap();
-        names.retain(|name| name != "zookeeper");
-        names
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[tokio::test]
-async fn it_says_what_it_is_and_both_signals_stop_it_cleanly() {
-    for signal in ["-TERM", "-INT"] {
+async fn it_says_what_it_is_and_each_signal_stops_it_cleanly() {
+    for signal in ["-TERM", "-INT", "-HUP"] {
         let program = Program::start(&[]);
         let version = env!("CARGO_PKG_VERSION");
         let address = &program.address;
@@ -194,4 +124,64 @@ async fn a_second_signal_does_not_wait_and_leaves_a_whole_file() {
     // The new file takes the place of the old one as a whole or not at all.
     let count = Program::keeping(&file).nodes().await.len();
     assert!(count == 0 || count == 64, "{count}");
+}
+
+#[tokio::test]
+async fn each_signal_that_ends_it_keeps_the_state() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("state");
+    for (count, signal) in (1..).zip(["-TERM", "-INT", "-HUP"]) {
+        let program = Program::keeping(&file);
+        let mut peer = Peer::connect(&program.address).await;
+        peer.create(&format!("/{count}"), CreateMode::Persistent).await.unwrap();
+        program.signal(signal);
+        let (code, said) = program.ended();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains(&format!("{count} nodes and {count} sessions are kept in")), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_hangup_that_is_ignored_from_the_start_does_not_end_it() {
+    let mut nohup = Command::new("env");
+    nohup.args(["--ignore-signal=HUP", env!("CARGO_BIN_EXE_docent-server"), "--port", "0"]);
+    let program = Program::of(nohup.stdin(Stdio::null()).stdout(Stdio::piped()));
+    program.signal("-HUP");
+    Peer::connect(&program.address).await.call(Request::Ping).await.expect("it serves");
+    program.signal("-TERM");
+    assert_eq!(program.ended().0, Some(0));
+}
+
+#[tokio::test]
+async fn a_file_that_another_server_uses_is_refused_by_its_name() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("state");
+    let first = Program::keeping(&file);
+    Peer::connect(&first.address).await.create("/kept", CreateMode::Persistent).await.unwrap();
+    let refused = output(&["--port", "0", "--keep", file.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1));
+    let text = format!(
+        "docent-server: start: keep {file:?}: is in use by another server; each server needs its own file\n"
+    );
+    assert_eq!(stderr(&refused), text);
+    first.signal("-KILL");
+    assert_eq!(first.ended().0, None);
+    let second = Program::keeping(&file);
+    second.signal("-TERM");
+    assert_eq!(second.ended().0, Some(0));
+}
+
+#[tokio::test]
+async fn limits_and_a_seed_are_set_by_options() {
+    let start = || Program::start(&["--seed", "7", "--nodes", "1", "--total-bytes", "1KiB"]);
+    let (one, other) = (start(), start());
+    let mut peers = [Peer::connect(&one.address).await, Peer::connect(&other.address).await];
+    let [first, second] = &peers;
+    assert_eq!(first.session.password, second.session.password);
+    let peer = &mut peers[0];
+    peer.create("/a", CreateMode::Persistent).await.unwrap();
+    assert_eq!(peer.last_zxid, 2, "the first transaction opened the session");
+    assert_eq!(peer.create("/b", CreateMode::Persistent).await, Err(Code::QUOTA_EXCEEDED));
+    peer.set_data("/a", &[7; 900]).await.unwrap();
+    assert!(peer.set_data("/a", &[7; 1_100]).await.is_err());
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support::{Peer, fresh, kept_port};
-use docent_proto::{ConnectRequest, CreateMode};
+use docent_proto::{ConnectRequest, CreateMode, Response};
 use docent_server::{Builder, Server};
 use std::net::SocketAddr;
 
@@ -50,4 +50,21 @@ async fn with_a_seed_transactions_are_counted_from_1_and_such_a_client_is_refuse
     let peer = Peer::open(&server).await;
     assert_eq!(server.zxid(), 1);
     assert!(peer.session.session_id > request.session_id);
+}
+
+#[tokio::test]
+async fn transactions_have_numbers_that_javascript_tells_apart() {
+    const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
+    let (_port, address) = kept_port();
+    let mut last = 0;
+    for _ in 0..3 {
+        let server = start(Server::builder(), address).await;
+        let mut peer = Peer::open(&server).await;
+        for data in [b"a", b"b"] {
+            let Ok(Response::Stat(stat)) = peer.set_data("/", data).await else { panic!() };
+            assert!((last + 1..MAX_SAFE_INTEGER).contains(&stat.mzxid), "{:#x} after {last:#x}", stat.mzxid);
+            last = stat.mzxid;
+        }
+        server.stop().await;
+    }
 }

@@ -72,6 +72,11 @@ impl Word {
         })
     }
 
+    /// True if the answer grows with the number of links, nodes or watches.
+    pub(in crate::net) fn is_long(self) -> bool {
+        matches!(self, Self::Stat | Self::Cons | Self::Dump | Self::Wchc | Self::Wchp)
+    }
+
     /// The answer, of up to `most` bytes, and whether that is all of it.
     pub(in crate::net) fn answer(self, view: View<'_>, most: usize) -> (String, bool) {
         let mut out = Text::new(most);

@@ -9,6 +9,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::{prop_assert, prop_assert_eq, proptest};
 use std::sync::Arc;
+use std::time::Duration;
 
 const NOW: i64 = 1_000_000;
 
@@ -261,6 +262,17 @@ fn forged(zxid: i64, last_id: i64, session: i64, lifetime: impl Fn(&str) -> (u8,
         out.put_slice(&[0; 5 * 8 + 3 * 4]);
     }
     out.freeze()
+}
+
+#[test]
+fn numbers_go_on_behind_those_of_a_file_with_numbers_above_the_range_of_today() {
+    let (kept, today) = (1_800_000_000_000_000_000, Origin::at(Duration::from_secs(1_800_000_000)));
+    assert!(kept > today.zxid);
+    let forged = forged(kept, 7, 7, |_| (0, 0));
+    let mut loaded = State::from_image(forged, Config::default(), today, NOW).unwrap();
+    assert_eq!(loaded.zxid(), kept);
+    open(&mut loaded, 4_000);
+    assert_eq!(loaded.zxid(), kept + 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod events;
 mod links;
 mod past;
+mod pressure;
 mod tree;
 mod watches;
 

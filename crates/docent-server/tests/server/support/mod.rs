@@ -54,7 +54,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 pub(crate) struct Peer {
-    stream: Box<dyn Stream>,
+    pub(crate) stream: Box<dyn Stream>,
     received: BytesMut,
     last_xid: i32,
     pub(crate) session: ConnectResponse,
@@ -140,6 +140,22 @@ impl Peer {
                 Ok(_) => {}
             }
         }
+    }
+
+    /// Waits until the next frame has come in, and leaves it to be taken. This method is cancel safe.
+    pub(crate) async fn peek_frame(&mut self) {
+        let is_there = |received: &BytesMut| {
+            let length = received.first_chunk().map(|prefix| i32::from_be_bytes(*prefix));
+            length.is_some_and(|length| received.len() >= 4 + usize::try_from(length).unwrap())
+        };
+        while !is_there(&self.received) {
+            assert!(self.stream.read_buf(&mut self.received).await.unwrap() > 0, "the link stays open");
+        }
+    }
+
+    /// Sends nothing more.
+    pub(crate) async fn end(&mut self) {
+        self.stream.shutdown().await.unwrap();
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {

@@ -33,6 +33,12 @@ impl Warnings {
         seen.iter().filter(|fields| fields.get("rule").is_some_and(|name| name == rule)).cloned().collect()
     }
 
+    /// Number of warnings with this message.
+    pub(crate) fn saying(&self, message: &str) -> usize {
+        let seen = self.seen.lock().unwrap();
+        seen.iter().filter(|fields| fields.get("message").is_some_and(|said| said == message)).count()
+    }
+
     /// Checks that `rule` was warned of, with a value above its limit.
     pub(crate) fn assert_about(&self, rule: &str, limit: usize) {
         let about = self.about(rule);
