@@ -1,15 +1,18 @@
 //! Helpers that the suites in the folders beside this file share.
 
+pub mod bound;
 pub mod contenders;
 pub mod double_barriers;
 pub mod fake;
 pub mod peer;
 mod refusals;
+mod stalled;
 
 pub use refusals::{frames_since, refuses_bad_paths};
+pub use stalled::Stalled;
 
-use docent::Client;
 use docent::client::ClientBuilder;
+use docent::{Client, ErrorKind};
 use docent_battery::{ServerOptions, TestServer};
 use std::error::Error;
 use std::future::Future;
@@ -54,6 +57,33 @@ pub async fn connect(server: &TestServer) -> Client {
     builder(server, server.connect_string()).connect().await.expect("a running server opens a session")
 }
 
+/// Paths of the nodes that sessions keep for themselves in the shared folder at the root of the client's
+/// namespace: the markers of exact writes, and witnesses of sessions that keep nodes.
+///
+/// # Panics
+/// When a folder cannot be listed.
+pub async fn own_nodes(client: &Client) -> Vec<String> {
+    own_nodes_in(client, "").await
+}
+
+/// As [`own_nodes`], of sessions whose namespace begins with `root`.
+///
+/// # Panics
+/// When a folder cannot be listed.
+pub async fn own_nodes_in(client: &Client, root: &str) -> Vec<String> {
+    let list = async |folder: &str| match client.children(folder).await {
+        Ok(children) => children.names,
+        Err(error) if error.kind() == ErrorKind::NoNode => Vec::new(),
+        Err(error) => panic!("{error}"),
+    };
+    let mut nodes = Vec::new();
+    for session in list(&format!("{root}/_docent")).await {
+        let folder = format!("{root}/_docent/{session}");
+        nodes.extend(list(&folder).await.into_iter().map(|name| format!("{folder}/{name}")));
+    }
+    nodes
+}
+
 /// Waits for `future`, but not for ever.
 ///
 /// # Panics
@@ -73,6 +103,18 @@ pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
         }
     })
     .await;
+}
+
+/// The number of children of `path`: none where it is gone, as an empty container is after a while.
+///
+/// # Panics
+/// When it cannot be listed.
+pub async fn child_count(client: &Client, path: &str) -> usize {
+    match client.children(path).await {
+        Ok(children) => children.names.len(),
+        Err(error) if error.kind() == ErrorKind::NoNode => 0,
+        Err(error) => panic!("{path}: {error}"),
+    }
 }
 
 /// Waits for `future`, at most for `limit` of the time that this thread was given: while a busy machine

@@ -8,7 +8,7 @@ use docent::{Client, Counter};
 use docent_battery::battery::{Asked, BREAKS, Break, Fault, poll_times};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{PATIENCE, SESSION, soon, tick};
+use docent_tests::{PATIENCE, SESSION, own_nodes, soon, tick};
 use futures_util::stream::{self, StreamExt};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -175,12 +175,11 @@ impl<'a> Case<'a> {
     /// Closes the clients. Nothing is left of what made it exact.
     async fn close(self) -> Result<(), String> {
         soon(self.client.close()).await;
-        let markers = soon(self.observer.children("/_docent/markers")).await;
         let own = self.observer.session_id();
-        for name in markers.map(|markers| markers.names).unwrap_or_default() {
-            let stat = soon(self.observer.exists(&format!("/_docent/markers/{name}"))).await;
+        for marker in soon(own_nodes(&self.observer)).await {
+            let stat = soon(self.observer.exists(&marker)).await;
             if stat.is_ok_and(|stat| stat.is_some_and(|stat| stat.owner != own)) {
-                return Err(format!("marker {name} is left"));
+                return Err(format!("marker {marker} is left"));
             }
         }
         soon(self.observer.close()).await;

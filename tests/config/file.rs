@@ -152,6 +152,24 @@ both_backends! {
         assert_eq!(soon(saved_in(client, &nowhere).subscribe()).await.unwrap().current().per_second, 1);
     }
 
+    async fn a_file_of_another_namespace_is_not_taken_and_keeps_no_service_from_its_own_value(backend: Backend) {
+        let (scene, staging) = Scene::saved(backend).await;
+        let Scene { server, file, .. } = &scene;
+        let elsewhere = |connect: &str| builder(server, connect).namespace(server.path("production"));
+        // Nobody answers: the service does not begin with the value of another environment.
+        let proxy = scene.cut_off().await;
+        let away = elsewhere(&proxy.connect_string()).operation_timeout(Duration::from_millis(300)).build().unwrap();
+        let refused = soon(saved_in(&away, file).subscribe()).await;
+        assert!(matches!(&refused, Err(SubscribeError::Core(error)) if error.is_retryable()), "{refused:?}");
+        // They answer: it begins with its own, which takes the file's place.
+        let client = soon(elsewhere(&server.connect_string()).connect()).await.unwrap();
+        soon(config(&client).publish(&limits(7))).await.unwrap();
+        let subscription = soon(saved_in(&client, file).subscribe()).await.unwrap();
+        assert_eq!((subscription.current().per_second, subscription.current().origin()), (7, Origin::Server));
+        until_saved(file, 7).await;
+        assert_ne!(fs::read_to_string(file).unwrap(), staging);
+    }
+
     async fn a_deleted_value_stays_in_the_file_and_the_file_is_its_owners(backend: Backend) {
         let (scene, _) = Scene::saved(backend).await;
         let Scene { file, client, operator, .. } = &scene;

@@ -6,7 +6,7 @@ use docent::recipe::KeptNode;
 use docent::{Client, CreateMode, ErrorKind, Mutex};
 use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{builder, connect, soon};
+use docent_tests::{builder, connect, own_nodes, soon};
 
 fn authenticated(server: &TestServer, password: &str) -> ClientBuilder {
     builder(server, server.connect_string()).auth_digest("user", password).allow_plaintext_auth()
@@ -45,7 +45,9 @@ both_backends! {
         soon(kept.present()).await.unwrap();
         let guard = soon(Mutex::new(&client, "/a/lock").unwrap().acquire()).await.unwrap();
         let ticket = format!("/a/lock/{}", client.children("/a/lock").await.unwrap().names[0]);
-        for path in ["/a", "/a/b", "/a/b/c", "/a/t", "/a/e", "/a/kept", "/a/lock", &ticket, "/_docent", "/_docent/markers"] {
+        let own = own_nodes(&client).await;
+        let folder = own[0].rsplit_once('/').unwrap().0;
+        for path in ["/a", "/a/b", "/a/b/c", "/a/t", "/a/e", "/a/kept", "/a/lock", &ticket, folder, &own[0]] {
             assert_eq!(schemes(&client, path).await, [("digest".to_owned(), Permissions::ALL)], "{path}");
             let error = stranger.get(path).await.unwrap_err();
             assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some(path)));

@@ -151,7 +151,8 @@ async fn settings_that_break_a_rule_are_refused() {
         (Client::builder("a").session_timeout(Duration::ZERO), "must be from 1 ms"),
         (Client::builder("a").session_timeout(Duration::MAX), "must be from 1 ms"),
         (Client::builder("a").operation_timeout(Duration::ZERO), "must be longer than nothing"),
-        (Client::builder("a").max_waiting(0), "must be at least 1"),
+        (Client::builder("a").max_request(0), "largest request 0 must be at least 1"),
+        (Client::builder("a").max_waiting(15), "number of waiting requests 15 must be at least 16"),
         (Client::builder("a").server_tick(Duration::ZERO), "must be from 1 ms"),
         (Client::builder("a").server_tick(Duration::MAX), "must be from 1 ms to 536870911 ms"),
     ] {

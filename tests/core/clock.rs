@@ -3,7 +3,7 @@
 use crate::{builder, connect};
 use docent::time::{BootClock, Clock, Timestamp};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{soon, until};
+use docent_tests::{own_nodes, soon, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -43,6 +43,6 @@ both_backends! {
         let check = soon(paused.check_clock(PERIOD)).await.unwrap();
         assert!(check.behind() > PERIOD / 2, "{check:?}");
         // Nothing is left of it, but for a marker of each session.
-        until(async || client.children("/_docent/markers").await.unwrap().names.len() == 2).await;
+        until(async || own_nodes(&client).await.len() == 2).await;
     }
 }

@@ -1,11 +1,13 @@
 //! Fate of a session that its client gave up.
 
 use crate::{builder, connect};
+use docent::client::ConnectionStatus;
 use docent::recipe::KeptNode;
-use docent::{Client, ConnectionState, CreateMode};
-use docent_battery::{Backend, Proxy, RealServer, ServerOptions, both_backends};
+use docent::{Client, ConnectionState, CreateMode, LostReason, Mutex, Queue};
+use docent_battery::{Backend, Proxy, RealServer, Rule, ServerOptions, TestServer, both_backends};
 use docent_proto::{Code, OpCode};
-use docent_tests::{PATIENCE, SHORT_SESSION, soon, tick};
+use docent_tests::{PATIENCE, SHORT_SESSION, own_nodes, soon, tick, until};
+use tokio::task::yield_now;
 
 both_backends! {
     async fn a_session_that_was_given_up_is_ended_after_its_nodes_were_replaced(backend: Backend) {
@@ -16,8 +18,8 @@ both_backends! {
         for node in &nodes {
             soon(node.present()).await.unwrap();
         }
-        let markers = || other.children("/_docent/markers");
-        soon(async { while !markers().await.is_ok_and(|markers| !markers.names.is_empty()) {} }).await;
+        // The witness among them, by which the next session replaces them.
+        until(async || own_nodes(&other).await.len() == 2).await;
         proxy.cut().await;
         let old = client.session_id().unwrap();
         let _alive = soon(server.front().sessions().keep_alive(old, server.address())).await.unwrap();
@@ -34,6 +36,142 @@ both_backends! {
             soon(async { while owner().await != client.session_id() {} }).await;
         }
     }
+}
+
+/// A server that can deny a session, and a client whose session lasts longer than any test waits.
+async fn denying() -> (TestServer, Client) {
+    let server = Backend::Embedded.start().await;
+    let client =
+        builder(&server, server.connect_string()).session_timeout(PATIENCE * 2).connect().await.unwrap();
+    (server, client)
+}
+
+/// The server says that the client's session is over, which lives on.
+async fn deny(server: &TestServer, client: &Client) -> i64 {
+    let session = client.session_id().unwrap();
+    let generation = client.state().current().generation;
+    assert!(server.as_embedded().unwrap().deny_session(session));
+    let next = |connection: &ConnectionStatus| {
+        *connection == ConnectionState::Connected && connection.generation > generation
+    };
+    soon(client.state().wait_for(next)).await.unwrap();
+    session
+}
+
+#[tokio::test]
+async fn a_session_that_a_server_forgot_for_a_moment_is_ended_with_its_nodes() {
+    let (server, client) = denying().await;
+    let other = connect(&server).await;
+    client.create("/mine", "", CreateMode::Ephemeral).await.unwrap();
+    let session = deny(&server, &client).await;
+    soon(async { while other.exists("/mine").await.unwrap().is_some() {} }).await;
+    assert!(!server.as_embedded().unwrap().sessions().contains(&session));
+    soon(async {
+        while !client.health().lingering_nodes.is_empty() {
+            yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nodes_of_a_session_that_a_server_forgot_are_named_until_it_is_over() {
+    let (server, client) = denying().await;
+    let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    deny(&server, &client).await;
+    assert_eq!(soon(guard.lost()).await, LostReason::SessionExpired);
+    // Its work may be stopping: so the session is not ended yet.
+    let health = client.health();
+    assert_eq!(health.lingering_nodes, [guard.path()]);
+    assert!(health.to_string().contains(&guard.path()), "{health}");
+    drop(guard);
+    soon(async {
+        while !client.health().lingering_nodes.is_empty() {
+            yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(Mutex::new(&client, "/lock").unwrap().participants().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_waiters_ticket_of_a_session_that_a_server_forgot_is_deleted_while_a_guard_keeps_that() {
+    let (server, client) = denying().await;
+    let other = connect(&server).await;
+    let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+    let line = Mutex::new(&other, "/line").unwrap();
+    let _held = soon(line.acquire()).await.unwrap();
+    let waiting = tokio::spawn(Mutex::new(&client, "/line").unwrap().acquire());
+    let session = client.session_id().unwrap();
+    soon(async { while line.participants().await.unwrap().len() < 2 {} }).await;
+    deny(&server, &client).await;
+    soon(async {
+        loop {
+            let participants = line.participants().await.unwrap();
+            if participants.len() == 2 && participants[1].session_id != session {
+                return;
+            }
+        }
+    })
+    .await;
+    assert!(other.exists(&guard.path()).await.unwrap().is_some(), "its session lives");
+    waiting.abort();
+}
+
+#[tokio::test]
+async fn an_item_of_a_session_that_a_server_forgot_goes_to_another_consumer() {
+    let (server, client) = denying().await;
+    let other = connect(&server).await;
+    let (jobs, others) =
+        (Queue::<u32>::new(&client, "/jobs").unwrap(), Queue::<u32>::new(&other, "/jobs").unwrap());
+    jobs.put(&7).await.unwrap();
+    let delivery = soon(jobs.take()).await.unwrap();
+    deny(&server, &client).await;
+    soon(delivery.lost()).await;
+    drop(delivery);
+    assert_eq!(*soon(others.take()).await.unwrap().item(), 7);
+}
+
+#[tokio::test]
+async fn an_ephemeral_node_of_unknown_outcome_is_made_again_once_its_session_is_over() {
+    let (server, client) = denying().await;
+    let proxy = server.proxy().await;
+    let client = {
+        client.close().await;
+        builder(&server, proxy.connect_string()).session_timeout(PATIENCE * 2).connect().await.unwrap()
+    };
+    let session = client.session_id().unwrap();
+    let written = proxy.add(Rule::on(OpCode::Multi).cut_after());
+    let create = tokio::spawn({
+        let client = client.clone();
+        async move { client.create("/mine", "", CreateMode::Ephemeral).await }
+    });
+    soon(written.fired()).await;
+    assert!(server.as_embedded().unwrap().deny_session(session));
+    proxy.heal().await.unwrap();
+    let created = soon(create).await.unwrap().unwrap();
+    assert_eq!(created.stat.owner, client.session_id());
+    assert_ne!(created.stat.owner, Some(session));
+}
+
+#[tokio::test]
+async fn a_close_that_is_answered_by_a_server_that_forgot_the_session_ends_it_all_the_same() {
+    let (server, first) = denying().await;
+    first.close().await;
+    let (proxy, other) = (server.proxy().await, connect(&server).await);
+    let client =
+        builder(&server, proxy.connect_string()).session_timeout(PATIENCE * 2).connect().await.unwrap();
+    client.create("/mine", "", CreateMode::Ephemeral).await.unwrap();
+    let written = proxy.add(Rule::on(OpCode::CloseSession).hold());
+    let session = client.session_id().unwrap();
+    let shutdown = tokio::spawn(client.shutdown(PATIENCE));
+    soon(written.fired()).await;
+    // The link is lost with the close, and the next one hears that there is no such session.
+    assert!(server.as_embedded().unwrap().deny_session(session));
+    proxy.heal().await.unwrap();
+    let report = soon(shutdown).await.unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(other.exists("/mine").await.unwrap(), None);
 }
 
 /// Before it is authenticated a link is attached to its session and takes no request.

@@ -7,7 +7,7 @@ use docent::recipe::{KeptNode, KeptStatus};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
 use docent_battery::{Backend, KeptAlive, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{SHORT_SESSION, soon};
+use docent_tests::{SHORT_SESSION, own_nodes, soon, until};
 use std::time::Duration;
 
 /// Waits until the node at `path` has `data` and belongs to the present session of `client`.
@@ -50,24 +50,13 @@ async fn given_up(server: &TestServer, other: &Client, before: impl AsyncFnOnce(
     let node = KeptNode::new(&client, "/a", "1").unwrap();
     soon(node.present()).await.unwrap();
     until_kept(&client, other, "/a", "1").await;
-    soon(async { while markers(other).await.is_empty() {} }).await;
+    until(async || own_nodes(other).await.len() == 2).await;
     before().await;
     let session = client.session_id().unwrap();
     proxy.cut().await;
     let alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
     soon(client.state().reached(ConnectionState::Lost)).await;
     GivenUp { proxy, client, node, session, _guard: guard, _alive: alive }
-}
-
-/// The nodes by which sessions show that they live.
-async fn markers(other: &Client) -> Vec<String> {
-    match other.children("/_docent/markers").await {
-        Ok(children) => children.names,
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::NoNode);
-            Vec::new()
-        }
-    }
 }
 
 /// Lets the client reach the servers again. Just before it touches the node of its older session that session
@@ -116,8 +105,8 @@ both_backends! {
         let server = backend.start().await;
         let other = connect(&server).await;
         let forget = async || {
-            for name in markers(&other).await {
-                other.delete(&format!("/_docent/markers/{name}"), None).await.unwrap();
+            for name in own_nodes(&other).await {
+                other.delete(&name, None).await.unwrap();
             }
         };
         let mut older = given_up(&server, &other, forget).await;
@@ -276,7 +265,7 @@ both_backends! {
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
         let node = KeptNode::new(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
-        soon(async { while markers(&other).await.is_empty() {} }).await;
+        soon(async { while own_nodes(&other).await.is_empty() {} }).await;
         // The client gives the session up, while something keeps it alive at the server.
         let old = client.session_id();
         proxy.cut().await;

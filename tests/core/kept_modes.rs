@@ -6,7 +6,7 @@ use docent::node::{KeptNode, KeptStatus};
 use docent::{Client, CreateMode, ErrorKind};
 use docent_battery::{Backend, Rule, ServerOptions, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{soon, until};
+use docent_tests::{child_count, soon, until};
 use futures_util::StreamExt;
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ both_backends! {
             }
             drop(keep);
         }
-        until(async || other.children("/f").await.unwrap().names.is_empty()).await;
+        until(async || child_count(&other, "/f").await == 0).await;
     }
 
     async fn a_time_to_live_needs_servers_that_have_it_on(backend: Backend) {

@@ -5,7 +5,7 @@ use docent::node::Acl;
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_battery::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{SHORT_SESSION, as_it_goes_on, soon};
+use docent_tests::{SHORT_SESSION, as_it_goes_on, own_nodes, soon};
 use futures_util::future::join_all;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -55,7 +55,7 @@ both_backends! {
         let frames = || clients.iter().map(|(_, proxy)| proxy.trace().len()).sum();
         as_it_goes_on(frames, join_all(work)).await;
         assert_eq!(counter(first, "/counter").await.0, 2_000);
-        let markers = first.children("/_docent/markers").await.unwrap().names;
+        let markers = own_nodes(first).await;
         assert!(markers.len() <= 2, "one marker for each session: {markers:?}");
     }
 
@@ -91,7 +91,7 @@ both_backends! {
         let (client, proxy) = client(&server).await;
         let other = connect(&server).await;
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
-        let on_marker = || Rule::on(OpCode::Create2).path(|path| path.contains("/_docent/markers/"));
+        let on_marker = || Rule::on(OpCode::Create2).path(|path| path.contains("/_docent/"));
         // The folder is made with the second one, and goes before that comes, as an empty container may at
         // any time.
         let held = proxy.add(on_marker().nth(2).hold());
@@ -100,8 +100,11 @@ both_backends! {
         proxy.set_throttle(Direction::ToServer, NonZeroU32::new(200));
         proxy.set_flow(Direction::ToServer, Flow::Pass);
         let folder = async {
-            while other.delete("/_docent/markers", None).await.is_err() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            while other.children("/_docent").await.map_or(0, |folder| folder.names.len()) == 0 {}
+            for session in other.children("/_docent").await.unwrap().names {
+                while other.delete(&format!("/_docent/{session}"), None).await.is_err() {
+                    tokio::task::yield_now().await;
+                }
             }
         };
         soon(folder).await;

@@ -5,7 +5,7 @@ use docent::client::RetryPolicy;
 use docent::{CreateMode, ErrorKind, Mutex};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::soon;
+use docent_tests::{PATIENCE, soon};
 use futures_util::poll;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ both_backends! {
     }
 
     async fn calls_beyond_the_limit_are_refused_and_what_must_be_deleted_passes(backend: Backend) {
-        const LIMIT: usize = 5;
+        const LIMIT: usize = 16;
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let settings = builder(&server, proxy.connect_string()).max_waiting(LIMIT).retry(RetryPolicy::none());
@@ -62,5 +62,20 @@ both_backends! {
         assert_eq!(other.children("/folder").await.unwrap().names.len(), accepted);
         let theirs = Mutex::new(&other, "/lock").unwrap();
         soon(async { while !theirs.participants().await.unwrap().is_empty() {} }).await;
+    }
+
+    async fn a_free_lock_that_a_client_had_no_room_to_ask_for_is_not_said_to_be_held(backend: Backend) {
+        let server = backend.start().await;
+        let client = builder(&server, server.connect_string()).max_waiting(16).connect().await.unwrap();
+        let mutex = Mutex::new(&client, "/lock").unwrap();
+        for _ in 0..3 {
+            soon(soon(mutex.try_acquire()).await.unwrap().release()).await.unwrap();
+            soon(soon(mutex.acquire_timeout(PATIENCE)).await.unwrap().release()).await.unwrap();
+        }
+        // Its parents are created in one trip: they leave no room for the ticket.
+        let deep = Mutex::new(&client, &"/deep".repeat(20)).unwrap();
+        let error = soon(deep.acquire_timeout(Duration::from_secs(4))).await.unwrap_err();
+        assert!(error.not_acquired().unwrap().servers_reachable());
+        assert!(error.to_string().ends_with(": not acquired in 4s: no ticket was taken in time"), "{error}");
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::secrets::Printed;
 use crate::{builder, connect};
+use docent::locks::TimedLease;
 use docent::{CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
+use std::time::Duration;
 
 both_backends! {
     async fn children_that_are_no_contenders_are_named_once_for_each_line(backend: Backend) {
@@ -23,6 +25,21 @@ both_backends! {
         let lines = printed.lines_with("no contender");
         assert_eq!(lines.len(), 2, "{lines:#?}");
         assert!(lines[0].contains("WARN") && lines[0].contains("foreign-"), "{}", lines[0]);
+    }
+
+    async fn a_timed_lease_does_not_warn_of_its_own_node(backend: Backend) {
+        let (printed, _logging) = Printed::from_here_on();
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let lease = TimedLease::new(&client, "/lease", Duration::from_secs(3600)).unwrap();
+        for lease in [lease.clone(), lease.slots(2)] {
+            for _ in 0..2 {
+                assert!(soon(lease.try_obtain()).await.unwrap().is_some());
+            }
+            assert!(soon(lease.give_back()).await.unwrap());
+        }
+        let lines = printed.lines_with("no contender");
+        assert!(lines.is_empty(), "{lines:#?}");
     }
 
     async fn a_lost_guard_is_reported_once_however_often_it_is_looked_at(backend: Backend) {

@@ -5,7 +5,7 @@ use docent::Client;
 use docent::discovery::Registration;
 use docent_battery::{Backend, FrameKind, Proxy, TestServer, both_backends, round_trips};
 use docent_proto::OpCode;
-use docent_tests::{builder, connect, soon, until};
+use docent_tests::{builder, connect, own_nodes, soon, until};
 
 /// Requests besides pings, since a place of the trace, and the round trips they took.
 fn since(proxy: &Proxy, before: usize) -> (Vec<OpCode>, usize) {
@@ -21,7 +21,7 @@ async fn registered(server: &TestServer, other: &Client) -> (Proxy, Client, Regi
     let client = builder(server, proxy.connect_string()).connect().await.unwrap();
     let registration = soon(registry(&client).register(orders("a"))).await.unwrap();
     // A marker of exact writes, and the session's witness, which is made in the background.
-    until(async || other.children("/_docent/markers").await.is_ok_and(|found| found.names.len() == 2)).await;
+    until(async || own_nodes(other).await.len() == 2).await;
     soon(client.sync("/")).await.unwrap();
     (proxy, client, registration)
 }

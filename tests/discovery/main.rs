@@ -18,6 +18,7 @@ mod persistent;
 mod properties;
 mod registration;
 mod scene;
+mod stalled;
 mod superseded;
 #[cfg(feature = "tonic")]
 mod tonic;

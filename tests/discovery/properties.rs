@@ -117,7 +117,7 @@ both_backends! {
         proxy.add(Rule::on_any().when(move |request| {
             let Request::Multi(ops) = request else { return false };
             let changes = ops.iter().filter(|op| matches!(op, MultiOp::Delete { .. } | MultiOp::SetData { .. }));
-            let paths = changes.map(|op| op.path().to_owned()).filter(|path| !path.contains("/_docent/markers/"));
+            let paths = changes.map(|op| op.path().to_owned()).filter(|path| !path.contains("/_docent/"));
             seen.lock().unwrap().extend(paths);
             false
         }).hold());

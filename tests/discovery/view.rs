@@ -7,7 +7,7 @@ use crate::scene::{
 use docent::discovery::{ServiceChange, ServiceType};
 use docent::{CreateMode, Instance, Registry};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{SHORT_SESSION, soon};
+use docent_tests::{SHORT_SESSION, own_nodes, soon, until};
 use futures_util::StreamExt;
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ both_backends! {
         let (client, proxy) = behind_proxy(&server, SHORT_SESSION).await;
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
         // Until the session has its witness, by which a later one replaces its nodes.
-        soon(async { while other.children("/_docent/markers").await.is_err() {} }).await;
+        until(async || own_nodes(&other).await.len() == 2).await;
         let view = view(&other).await;
         let mut changes = view.changes();
         assert_eq!(next(&mut changes).await, "added 1");

@@ -1,11 +1,12 @@
 //! Leadership stands the batteries of faults.
 
 use docent::{Client, Election, Error, Fence, Leadership};
-use docent_battery::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+use docent_battery::battery::{self, Contender, ContenderSetup, Fault, Recipe, ShutsDown, Step, unanswered};
 use docent_battery::{Backend, Traced, both_backends};
 use docent_proto::OpCode;
 use docent_tests::contenders;
 use std::process::Command;
+use std::time::Duration;
 
 const ELECTION: &str = "/election";
 
@@ -91,6 +92,16 @@ impl Contender for Candidate {
     }
 }
 
+impl ShutsDown for Candidate {
+    async fn revoked(&self, held: &Leadership) {
+        held.revoked().await;
+    }
+
+    async fn shutdown(&self, within: Duration) -> bool {
+        self.client.shutdown(within).await.is_clean()
+    }
+}
+
 both_backends! {
     async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_leadership(backend: Backend) {
         battery::lost_reply(&Elections, &backend.start().await).await;
@@ -106,6 +117,10 @@ both_backends! {
 
     async fn a_lost_leadership_is_known_to_be_in_time_and_for_good(backend: Backend) {
         battery::loss(&Elections, &backend.start().await).await;
+    }
+
+    async fn a_leader_is_told_of_a_shutdown(backend: Backend) {
+        battery::shutdown(&Elections, &backend.start().await).await;
     }
 
     async fn a_black_holed_leader_knows_of_its_loss_before_the_next_leads_whenever_it_happens(backend: Backend) {

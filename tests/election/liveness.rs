@@ -41,7 +41,8 @@ both_backends! {
                 match way {
                     0 => soon(leadership.resign()).await.unwrap(),
                     1 => drop(leadership),
-                    _ => soon(client.close()).await,
+                    // The work under it stops as soon as it is lost.
+                    _ => drop(tokio::join!(soon(client.close()), async { drop((leadership.lost().await, leadership)) })),
                 }
                 let leads = soon(campaign).await.unwrap().unwrap();
                 let took = left.elapsed();

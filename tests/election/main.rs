@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod batteries;
+mod bound;
 mod candidate;
 mod cost;
 mod crowd;

@@ -26,6 +26,19 @@ both_backends! {
         }
     }
 
+    async fn a_leader_that_is_revoked_is_told_and_leads_on_until_it_resigns(backend: Backend) {
+        let server = backend.start().await;
+        let (client, operator) = (connect(&server).await, connect(&server).await);
+        let election = election(&client);
+        let leadership = soon(election.campaign()).await.unwrap();
+        assert!(leadership.revoked().now_or_never().is_none());
+        // As `docent revoke` does.
+        operator.set(&leadership.path(), "__REVOKE__", None).await.unwrap();
+        soon(leadership.revoked()).await;
+        assert!(leadership.is_held() && soon(leadership.verify()).await.is_ok());
+        soon(leadership.resign()).await.unwrap();
+    }
+
     async fn one_candidate_may_stand_more_than_once_and_leads_term_after_term(backend: Backend) {
         let server = backend.start().await;
         let election = election(&connect(&server).await);

@@ -13,6 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const DELAY: Duration = Duration::from_millis(1500);
+/// Data of the election's node while no term is under way that was begun with a takeover delay.
+const RESIGNED: &str = "docent-term:none";
+/// Child that keeps an election's node which may be a container.
+const KEEPER: &str = "docent-keeper";
 
 /// A clock that is so many seconds ahead.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +49,7 @@ both_backends! {
             let start = Instant::now();
             let leadership = soon(delayed(&first).campaign()).await.unwrap();
             soon(leadership.resign()).await.unwrap();
-            assert_eq!(second.get(ELECTION).await.unwrap().data, "");
+            assert_eq!(second.get(ELECTION).await.unwrap().data, RESIGNED);
             let leadership = soon(delayed(&second).campaign()).await.unwrap();
             let took = start.elapsed();
             soon(leadership.resign()).await.unwrap();
@@ -99,6 +103,42 @@ both_backends! {
         assert!(start.elapsed() >= DELAY, "the term of the one that was lost is forgotten");
     }
 
+    async fn a_term_is_kept_while_nobody_stands_also_in_a_container_that_predates_the_setting(backend: Backend) {
+        let server = backend.start().await;
+        let (first, second) = (connect(&server).await, connect(&server).await);
+        let undelayed = soon(Election::new(&first, ELECTION).unwrap().campaign()).await.unwrap();
+        let campaign = tokio::spawn(delayed(&second).campaign());
+        until_standing(&delayed(&first), 2).await;
+        soon(undelayed.resign()).await.unwrap();
+        let leadership = soon(campaign).await.unwrap().unwrap();
+        server.expire(second.session_id().unwrap()).await.unwrap();
+        soon(leadership.lost()).await;
+        // Ten times as long as servers take to delete an empty container.
+        tokio::time::sleep(10 * ServerOptions::default().container_check_interval).await;
+        let start = Instant::now();
+        let leads = soon(delayed(&first).campaign()).await.unwrap();
+        assert!(start.elapsed() >= DELAY, "the term of the one that was lost is forgotten");
+        let names: Vec<_> = soon(delayed(&first).candidates()).await.unwrap();
+        assert_eq!(names.len(), 1, "what keeps the node is no candidate");
+        let error = soon(delayed(&first).reset()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotEmpty);
+        assert!(first.children(ELECTION).await.unwrap().names.contains(&KEEPER.to_owned()));
+        soon(leads.resign()).await.unwrap();
+        soon(delayed(&first).reset()).await.unwrap();
+        assert!(first.exists(ELECTION).await.unwrap().is_none());
+    }
+
+    async fn an_election_that_had_the_setting_from_the_start_has_candidates_alone_in_its_node(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for _ in 0..2 {
+            let leadership = soon(delayed(&client).campaign()).await.unwrap();
+            let names = client.children(ELECTION).await.unwrap().names;
+            assert!(names.len() == 1 && names[0].contains("-latch-"), "{names:?}");
+            soon(leadership.resign()).await.unwrap();
+        }
+    }
+
     async fn a_leader_whose_line_vanishes_before_its_term_begins_stands_again(backend: Backend) {
         let server = backend.start().await;
         let (admin, proxy) = (connect(&server).await, server.proxy().await);
@@ -147,7 +187,7 @@ both_backends! {
         proxy.until(|trace| trace.iter().any(|frame| frame.is_request(OpCode::Delete))).await;
         proxy.heal().await.unwrap();
         soon(resigning).await.unwrap();
-        assert_eq!(client.get(ELECTION).await.unwrap().data, "");
+        assert_eq!(client.get(ELECTION).await.unwrap().data, RESIGNED);
     }
 
     async fn what_others_wrote_into_the_elections_node_is_not_overwritten(backend: Backend) {

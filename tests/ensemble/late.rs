@@ -181,7 +181,7 @@ async fn ephemeral_nodes(client: &Client) -> Vec<String> {
         for path in names.iter().map(|name| format!("{}/{name}", folder.trim_end_matches('/'))) {
             match soon(client.exists(&path)).await.unwrap() {
                 Some(stat) if stat.owner.is_some() => found.push(path),
-                Some(_) if path != "/zookeeper" && path != "/_docent/markers" => folders.push(path),
+                Some(_) if path != "/zookeeper" && path != "/_docent" => folders.push(path),
                 _ => {}
             }
         }

@@ -4,7 +4,7 @@ use docent::inspect::{Inspector, Kind, Recipe, Report, TimeSource};
 use docent::node::Acl;
 use docent::{CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{builder, connect, soon, until};
+use docent_tests::{builder, connect, own_nodes, soon, until};
 
 both_backends! {
     async fn a_node_that_may_not_be_read_is_named_and_harms_nothing_else(backend: Backend) {
@@ -51,6 +51,6 @@ both_backends! {
         let report = soon(Inspector::new(&client).path("/v")).await.unwrap();
         assert_eq!(report.clock.unwrap().source, TimeSource::OwnNode);
         // Nothing is left of it, but for the session's marker.
-        until(async || client.children("/_docent/markers").await.unwrap().names.len() == 1).await;
+        until(async || own_nodes(&client).await.len() == 1).await;
     }
 }

@@ -4,7 +4,7 @@ use docent::inspect::{Inspector, Kind};
 use docent::{Client, CreateMode};
 use docent_battery::battery::abandon_at;
 use docent_battery::{Backend, TestServer, both_backends};
-use docent_tests::{connect, soon, until};
+use docent_tests::{connect, own_nodes, soon, until};
 use futures_util::StreamExt;
 
 /// More polls than any of the calls takes.
@@ -19,10 +19,10 @@ async fn fill(client: &Client) {
     soon(create.commit()).await.unwrap();
 }
 
-/// Waits until the server has no watches, and no nodes below `/_docent/markers` but that of the session.
+/// Waits until the server has no watches, and no marker but that of the session.
 async fn is_clean(server: &TestServer, client: &Client) {
     until(async || {
-        let markers = client.children("/_docent/markers").await.unwrap().names.len();
+        let markers = own_nodes(client).await.len();
         markers == 1 && server.as_embedded().is_none_or(|server| server.watch_count() == 0)
     })
     .await;

@@ -1,5 +1,5 @@
 use crate::scene::Scene;
-use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all};
+use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all, hand_out};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_battery::Rule;
 use docent_proto::OpCode;
@@ -7,8 +7,16 @@ use docent_tests::{soon, until};
 use futures_util::poll;
 use std::pin::pin;
 
+fn wanted(handed_out: bool) -> ClaimRequest {
+    ClaimRequest { claim: "/claim".to_owned(), node: "/item".to_owned(), handed_out }
+}
+
 async fn draw(client: &Client) -> Option<Hold> {
-    let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), counter: None };
+    claim(client, true).await
+}
+
+async fn claim(client: &Client, handed_out: bool) -> Option<Hold> {
+    let wanted = wanted(handed_out);
     match soon(claim_all(client, &[wanted], "test", "take")).await.unwrap() {
         ClaimResult::All(mut all) => all.pop().map(|(claim, _)| claim),
         _ => None,
@@ -16,7 +24,7 @@ async fn draw(client: &Client) -> Option<Hold> {
 }
 
 async fn is_claimed(scene: &Scene) -> bool {
-    scene.other.exists("/item/claim").await.unwrap().is_some()
+    scene.other.exists("/claim").await.unwrap().is_some()
 }
 
 #[tokio::test]
@@ -56,8 +64,7 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
     let held = proxy.add(Rule::on(OpCode::Multi).hold());
     let drawing = tokio::spawn({
         let client = client.clone();
-        let wanted =
-            ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), counter: None };
+        let wanted = wanted(true);
         async move { claim_all(&client, &[wanted], "test", "take").await.map(drop) }
     });
     soon(held.fired()).await;
@@ -82,6 +89,22 @@ async fn a_release_that_comes_late_leaves_the_next_claim_alone() {
 }
 
 #[tokio::test]
+async fn a_release_of_a_claim_whose_proof_is_gone_leaves_the_next_claim_alone_when_it_comes_late() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    let claim = draw(&scene.client).await.unwrap();
+    let proof = scene.other.children("/item").await.unwrap().names.remove(0);
+    scene.other.delete(&format!("/item/{proof}"), None).await.unwrap();
+    // It is told of the loss by a watch, or by the servers that refuse the release.
+    let released = scene.begin(async move { drop(claim.release().await) }).await;
+    soon(released).await.unwrap();
+    until(async || !is_claimed(&scene).await).await;
+    let next = draw(&scene.other).await.unwrap();
+    scene.deliver();
+    soon(next.verify()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_held_nor_ended() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -90,7 +113,7 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
         let claim = draw(&client).await.unwrap();
         proxy.cut().await;
         soon(client.state().reached(ConnectionState::Suspended)).await;
-        scene.other.delete("/item/claim", None).await.unwrap();
+        scene.other.delete("/claim", None).await.unwrap();
         let next = draw(&scene.other).await.unwrap();
         let ended = async {
             match end {
@@ -114,4 +137,36 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
         soon(next.verify()).await.unwrap();
         soon(next.release()).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_release_of_a_claim_made_ahead_that_comes_late_ends_no_delivery() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    let ahead = claim(&scene.client, false).await.unwrap();
+    let released = scene.begin(async move { ahead.release().await }).await;
+    soon(released).await.unwrap().unwrap();
+    let next = draw(&scene.other).await.unwrap();
+    scene.deliver();
+    assert!(is_claimed(&scene).await);
+    soon(next.verify()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hand_out_that_comes_late_is_refused() {
+    let scene = Scene::start().await;
+    scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
+    let ahead = claim(&scene.client, false).await.unwrap();
+    let client = scene.client.clone();
+    let handed_out = scene.begin(async move {
+        hand_out(&client, &[&ahead], "take").await.unwrap();
+        ahead
+    });
+    let delivery = soon(handed_out.await).await.unwrap();
+    soon(delivery.verify()).await.unwrap();
+    soon(delivery.release()).await.unwrap();
+    let next = draw(&scene.other).await.unwrap();
+    scene.deliver();
+    soon(next.verify()).await.unwrap();
+    assert_eq!(scene.other.children("/item").await.unwrap().names.len(), 1, "one proof");
 }

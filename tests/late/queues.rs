@@ -1,6 +1,7 @@
 use crate::scene::Scene;
 use docent::{Config, Queue};
 use docent_tests::soon;
+use std::time::Duration;
 
 #[tokio::test]
 async fn a_put_that_comes_late_is_not_a_second_item() {
@@ -25,6 +26,22 @@ async fn an_acknowledgement_is_never_reported_as_lost_when_it_was_applied() {
     let acked = scene.begin_and_deliver_first(async move { delivery.ack().await }).await;
     soon(acked).await.unwrap().unwrap();
     assert_eq!(Queue::<String>::new(&scene.other, "/queue").unwrap().len().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn an_item_given_back_for_later_that_comes_late_is_not_there_twice() {
+    let scene = Scene::start().await;
+    let queue = Queue::<String>::new(&scene.client, "/queue").unwrap();
+    soon(queue.put(&"item".to_owned())).await.unwrap();
+    let delivery = soon(queue.take()).await.unwrap();
+    let given_back = scene.begin(async move { delivery.nack_after(Duration::from_millis(1)) }).await;
+    soon(given_back).await.unwrap().unwrap();
+    let others = Queue::<String>::new(&scene.other, "/queue").unwrap();
+    let delivery = soon(others.take()).await.unwrap();
+    assert_eq!(delivery.deliveries(), Some(2));
+    soon(delivery.ack()).await.unwrap();
+    scene.deliver();
+    assert_eq!(others.len().await.unwrap(), 0);
 }
 
 #[tokio::test]

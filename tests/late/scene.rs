@@ -1,7 +1,7 @@
 use docent::server::Follower;
 use docent::{Client, CreateMode};
 use docent_battery::{Backend, Direction, Flow, Proxy, TestServer};
-use docent_tests::{SHORT_SESSION, builder, connect, soon, until};
+use docent_tests::{SHORT_SESSION, builder, child_count, connect, soon, until};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -76,7 +76,6 @@ impl Scene {
 
     /// Waits until `path` has as many children as that.
     pub(crate) async fn until_children(&self, path: &str, count: usize) {
-        until(async || self.other.children(path).await.is_ok_and(|children| children.names.len() == count))
-            .await;
+        until(async || child_count(&self.other, path).await == count).await;
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::contender::{Kind, Locks};
 use docent_battery::{Backend, battery, both_backends};
+use futures_util::future::join_all;
 
 both_backends! {
     async fn a_link_that_breaks_at_any_request_never_doubles_or_drops_a_lock(backend: Backend) {
@@ -39,5 +40,12 @@ both_backends! {
 
     async fn a_lost_shared_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
         battery::loss(&Locks::of(Kind::Shared), &backend.start().await).await;
+    }
+
+    async fn a_shutdown_tells_the_holder_of_every_kind_of_lock(backend: Backend) {
+        // Readers share: a reader is waited for by a writer.
+        let readers = [Kind::Read, Kind::Downgraded].map(|first| Locks::with_first(first, Kind::Write));
+        let run = async |locks: Locks| battery::shutdown(&locks, &backend.start().await).await;
+        join_all(Kind::EXCLUSIVE.map(Locks::of).into_iter().chain(readers).map(run)).await;
     }
 }

@@ -4,12 +4,13 @@ use docent::guard::TurnFence;
 use docent::locks::{AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
 use docent::{Client, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
 use docent_battery::Traced;
-use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, ShutsDown, Step, unanswered};
 use docent_proto::{Code, OpCode};
 use docent_tests::contenders;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::process::Command;
+use std::time::Duration;
 
 const LOCK: &str = "/lock";
 const LEASES: &str = "/lock/leases";
@@ -35,6 +36,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Those that exclude others of their kind.
+    pub(crate) const EXCLUSIVE: [Self; 6] =
+        [Self::Mutex, Self::Shared, Self::Write, Self::Permit, Self::Permits, Self::Multi];
+
     fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
@@ -265,5 +270,15 @@ impl Contender for Locker {
 
     async fn close(&self) {
         self.client.close().await;
+    }
+}
+
+impl ShutsDown for Locker {
+    async fn revoked(&self, held: &Guard) {
+        held.any().revoked().await;
+    }
+
+    async fn shutdown(&self, within: Duration) -> bool {
+        self.client.shutdown(within).await.is_clean()
     }
 }

@@ -124,8 +124,10 @@ both_backends! {
         until(async || mutex.participants().await.unwrap().len() == 2).await;
         let count = |op| proxy.trace().iter().filter(|frame| frame.is_request(op)).count();
         until_recorded(&mutex).await;
-        // Predecessor and own node, and the predecessor again.
-        until(async || count(OpCode::SetWatches) == 1 && count(OpCode::GetData) >= 1).await;
+        // Predecessor and own node, and the predecessor again: a release before the answer would be a reason
+        // to look at the line.
+        let answered = || proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::GetData)).count();
+        until(async || count(OpCode::SetWatches) == 1 && answered() >= 1).await;
         assert_eq!(count(OpCode::GetChildren2), 1);
         soon(guard.release()).await.unwrap();
         let guard = soon(waits).await.unwrap().unwrap();

@@ -4,7 +4,7 @@ use docent::locks::{Partitioner, Share, ShareEnd};
 use docent::{Client, CreateMode, ErrorKind};
 use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{SHORT_SESSION, builder, connect, refuses_bad_paths, soon, until};
+use docent_tests::{SHORT_SESSION, builder, child_count, connect, refuses_bad_paths, soon, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -43,11 +43,7 @@ fn are_whole(shares: &[Share]) {
 
 async fn is_empty_below(server: &TestServer, path: &str) {
     let other = connect(server).await;
-    until(async || match other.children(path).await {
-        Ok(children) => children.names.is_empty(),
-        Err(error) => error.kind() == ErrorKind::NoNode,
-    })
-    .await;
+    until(async || child_count(&other, path).await == 0).await;
 }
 
 both_backends! {

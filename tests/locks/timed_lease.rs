@@ -4,7 +4,7 @@ use docent::locks::{AcquireError, Owner, TimedLease};
 use docent::{CreateMode, ErrorKind};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{builder, connect, refuses_bad_paths, soon, until};
+use docent_tests::{builder, child_count, connect, refuses_bad_paths, soon, until};
 use std::time::{Duration, SystemTime};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -63,6 +63,24 @@ both_backends! {
         assert_eq!(soon(leases[3].try_obtain()).await.unwrap().unwrap().slot(), 1);
     }
 
+    async fn one_that_lost_the_race_for_its_old_slot_takes_another_that_is_free(backend: Backend) {
+        let server = backend.start().await;
+        let (client, kazoo) = (connect(&server).await, connect(&server).await);
+        let holder = |name: &str, end: &str| format!(r#"{{"version": 1, "holder": "{name}", "end": "{end}"}}"#);
+        let node = "/l/0/lease_holder";
+        kazoo.create(node, holder("us", "2001-01-01T00:00:00"), CreateMode::Persistent).await.unwrap();
+        let lock = kazoo.create(&format!("/l/0/{}__lock__", "a".repeat(32)), "", CreateMode::EphemeralSequential).await.unwrap();
+        let lease = TimedLease::new(&client, "/l", LONG).unwrap().identity("us").slots(2);
+        let obtaining = tokio::spawn({ let lease = lease.clone(); async move { lease.try_obtain().await } });
+        // It has seen its old lease, and waits for the slot's lock.
+        until(async || kazoo.children("/l/0").await.unwrap().names.len() == 3).await;
+        kazoo.set(node, holder("kazoo", "2999-01-01T00:00:00"), None).await.unwrap();
+        kazoo.delete(&lock.path, None).await.unwrap();
+        let obtained = soon(obtaining).await.unwrap().unwrap().expect("the other slot is free");
+        assert_eq!(obtained.slot(), 1);
+        assert_eq!(soon(lease.try_obtain()).await.unwrap().unwrap().slot(), 1, "its own by now");
+    }
+
     async fn many_who_look_at_once_get_it_once(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
@@ -91,7 +109,7 @@ both_backends! {
                 assert!(soon(lease.give_back()).await.unwrap());
             }
         }
-        until(async || other.children("/l").await.unwrap().names.is_empty()).await;
+        until(async || child_count(&other, "/l").await == 0).await;
     }
 
     async fn kazoos_format_and_lock_count(backend: Backend) {

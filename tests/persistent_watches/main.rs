@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod apart;
 #[path = "../core/children_cache.rs"]
 mod children_cache;
 #[path = "../core/children_cache_faults.rs"]

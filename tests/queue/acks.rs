@@ -130,7 +130,9 @@ both_backends! {
         jobs.put_all(&[1, 2]).await.unwrap();
         let (first, second) = (take(&jobs).await, take(&jobs).await);
         let item = format!("{QUEUE}/items/{}", first.name());
-        client.transaction().delete(&first.path(), None).delete(&item, None).commit().await.unwrap();
+        let proof = format!("{item}/{}", client.children(&item).await.unwrap().names[0]);
+        let delete = client.transaction().delete(&first.path(), None).delete(&proof, None);
+        delete.delete(&item, None).commit().await.unwrap();
         soon(first.lost()).await;
         assert!(soon(first.ack()).await.is_err());
         assert!(second.is_held());

@@ -2,7 +2,7 @@
 
 use docent::queue::AckError;
 use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
-use docent_battery::battery::{self, Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+use docent_battery::battery::{self, Contender, ContenderSetup, Fault, Recipe, ShutsDown, Step, unanswered};
 use docent_battery::{Backend, FrameKind, Traced, both_backends};
 use docent_proto::OpCode;
 use docent_tests::contenders;
@@ -131,6 +131,16 @@ impl Contender for Consumer {
     }
 }
 
+impl ShutsDown for Consumer {
+    async fn revoked(&self, held: &Delivery<u64>) {
+        held.revoked().await;
+    }
+
+    async fn shutdown(&self, within: Duration) -> bool {
+        self.client.shutdown(within).await.is_clean()
+    }
+}
+
 fn kind(error: AckError) -> ErrorKind {
     match error {
         AckError::Core(error) => error.kind(),
@@ -170,5 +180,13 @@ both_backends! {
 
     async fn a_lost_delivery_cannot_be_acknowledged(backend: Backend) {
         battery::loss(&Deliveries(Way::Ack), &backend.start().await).await;
+    }
+
+    async fn a_consumer_is_told_of_a_shutdown_and_gives_its_item_back(backend: Backend) {
+        battery::shutdown(&Deliveries(Way::Nack), &backend.start().await).await;
+    }
+
+    async fn a_consumer_is_told_of_a_shutdown_and_finishes_its_item(backend: Backend) {
+        battery::shutdown(&Deliveries(Way::Ack), &backend.start().await).await;
     }
 }

@@ -1,8 +1,8 @@
 //! Requests that takes cost, whatever others do.
 
-use crate::jobs::{A_WHILE, QUEUE, queue};
+use crate::jobs::{A_WHILE, QUEUE, queue, until_idle};
 use docent::{Client, Queue};
-use docent_battery::{Backend, Direction, FrameKind, Traced, both_backends, round_trips};
+use docent_battery::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
 use docent_tests::{builder, connect, soon, until};
 use std::time::Duration;
@@ -150,6 +150,42 @@ both_backends! {
         // Nine to ten; more claims are in vain on a busy machine.
         assert!(each <= 12.0, "{each:.1} requests for each item");
         consumers.abort_all();
+    }
+
+    async fn those_who_wait_in_line_send_no_more_than_their_sessions_do_without_them(backend: Backend) {
+        const CONSUMERS: usize = 10;
+        const TIMEOUT: Duration = Duration::from_secs(4);
+        let server = backend.start().await;
+        let watcher = connect(&server).await;
+        let (mut waiting, mut silent) = (Vec::new(), Vec::new());
+        for number in 1..=CONSUMERS {
+            for clients in [&mut waiting, &mut silent] {
+                let proxy = server.proxy().await;
+                let client = builder(&server, proxy.connect_string()).session_timeout(TIMEOUT);
+                clients.push((client.connect().await.unwrap(), proxy));
+            }
+            let jobs = queue(&waiting[number - 1].0);
+            tokio::spawn(async move { jobs.take().await });
+            until_idle(&watcher, number).await;
+        }
+        tokio::time::sleep(A_WHILE).await;
+        let lengths = |clients: &[(Client, Proxy)]| -> Vec<usize> {
+            clients.iter().map(|(_, proxy)| proxy.trace().len()).collect()
+        };
+        let before = [lengths(&waiting), lengths(&silent)];
+        tokio::time::sleep(5 * TIMEOUT).await;
+        let since = |clients: &[(Client, Proxy)], before: &[usize]| -> Vec<Vec<OpCode>> {
+            let traces = clients.iter().zip(before).map(|((_, proxy), before)| proxy.trace().split_off(*before));
+            let requests = |trace: Vec<Traced>| trace.into_iter().filter(|one| one.kind == FrameKind::Request);
+            traces.map(|trace| requests(trace).filter_map(|one| one.op).collect()).collect()
+        };
+        let sent = [since(&waiting, &before[0]), since(&silent, &before[1])];
+        let [with, without] = sent.each_ref().map(|sent| sent.iter().map(Vec::len).sum::<usize>());
+        println!("{with} requests of {CONSUMERS} consumers that wait, {without} of as many clients that do nothing");
+        // The first two are told of changes. The others look in place of a ping, a little before it is due.
+        assert!(sent[0][..2].iter().flatten().all(|op| *op == OpCode::Ping), "{sent:?}");
+        assert!(sent[0][2..].iter().all(|sent| sent.contains(&OpCode::MultiRead)), "{sent:?}");
+        assert!(with * 5 <= without * 6, "{with} requests, {without} without a queue");
     }
 
     async fn fifty_tasks_of_a_process_do_not_wait_for_each_other(backend: Backend) {

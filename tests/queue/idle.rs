@@ -1,6 +1,6 @@
 //! Consumers that wait.
 
-use crate::jobs::{A_WHILE, QUEUE, finish, queue, take};
+use crate::jobs::{A_WHILE, QUEUE, finish, queue, take, until_idle};
 use bytes::Bytes;
 use docent::node::Acl;
 use docent::queue::{AckError, Raw};
@@ -12,17 +12,6 @@ use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Waits until so many consumers are in the line of those that found nothing.
-async fn until_idle(client: &Client, count: usize) {
-    soon(async {
-        let folder = format!("{QUEUE}/idle");
-        while client.children(&folder).await.map_or(0, |line| line.names.len()) < count {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
-}
-
 /// A consumer with a session of its own, whose frames can be told from others' frames.
 struct Idle {
     client: Client,
@@ -32,24 +21,26 @@ struct Idle {
 
 impl Idle {
     async fn sit(server: &TestServer) -> Self {
+        Self::sit_for(server, Duration::from_secs(60)).await
+    }
+
+    async fn sit_for(server: &TestServer, timeout: Duration) -> Self {
         let proxy = server.proxy().await;
-        // No ping or heartbeat of its own within the test.
-        let client = builder(server, proxy.connect_string())
-            .session_timeout(Duration::from_secs(60))
-            .connect()
-            .await
-            .unwrap();
+        let client =
+            builder(server, proxy.connect_string()).session_timeout(timeout).connect().await.unwrap();
+        assert_eq!(client.session_timeout(), Some(timeout));
         Self { queue: queue(&client), client, proxy }
     }
 
-    /// Requests since, besides pings and the heartbeat of the first in the line.
+    /// Requests since, besides pings and the looks that take their place.
     fn asked(&self, since: usize) -> usize {
-        let is_heartbeat = |frame: &Traced| {
-            frame.op == Some(OpCode::Multi) && frame.path.as_ref().is_some_and(|path| path.contains("/idle/"))
+        let is_look = |frame: &Traced| {
+            frame.op == Some(OpCode::MultiRead)
+                && frame.path.as_ref().is_some_and(|path| path.ends_with("/idle"))
         };
         let trace = self.proxy.trace();
         let asked = trace[since..].iter().filter(|frame| frame.kind == FrameKind::Request);
-        asked.filter(|frame| frame.op != Some(OpCode::Ping) && !is_heartbeat(frame)).count()
+        asked.filter(|frame| frame.op != Some(OpCode::Ping) && !is_look(frame)).count()
     }
 }
 
@@ -129,6 +120,27 @@ both_backends! {
             soon(taken.ack()).await.unwrap();
         }
         takes[0].abort();
+    }
+
+    async fn several_dead_ones_at_the_head_of_the_line_hold_a_put_up_for_a_part_of_a_session_timeout(backend: Backend) {
+        let timeout = Duration::from_secs(24);
+        for dead in [2, 5] {
+            let server = backend.start().await;
+            let producer = connect(&server).await;
+            let jobs = queue(&producer);
+            let (mut idle, mut takes) = (Vec::new(), Vec::new());
+            for count in 1..=dead + 1 {
+                let one = Idle::sit_for(&server, timeout).await;
+                takes.push(tokio::spawn({ let queue = one.queue.clone(); async move { queue.take().await } }));
+                until_idle(&producer, count).await;
+                idle.push(one);
+            }
+            idle[..dead].iter().for_each(|one| one.proxy.blackhole());
+            jobs.put(&1).await.unwrap();
+            let taken = within(timeout / 2, &mut takes[dead]).await.unwrap().unwrap();
+            assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
+            takes.iter().for_each(tokio::task::JoinHandle::abort);
+        }
     }
 
     async fn a_claim_freed_by_the_end_of_a_session_is_taken_up_within_a_second(backend: Backend) {

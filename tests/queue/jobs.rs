@@ -20,6 +20,17 @@ pub(crate) fn builder(client: &Client) -> QueueBuilder<u64> {
     builder.redelivery_delay(Duration::ZERO, Duration::ZERO).undecodable_after(Duration::ZERO)
 }
 
+/// Waits until so many consumers are in the line of those that found nothing.
+pub(crate) async fn until_idle(client: &Client, count: usize) {
+    soon(async {
+        let folder = format!("{QUEUE}/idle");
+        while client.children(&folder).await.map_or(0, |line| line.names.len()) < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
 /// Takes an item that is there.
 pub(crate) async fn take(queue: &Queue<u64>) -> Delivery<u64> {
     soon(queue.try_take()).await.unwrap().expect("there is an item")

@@ -4,19 +4,29 @@ use crate::jobs::{A_WHILE, QUEUE, drain, queue, take};
 use docent::queue::{DeadReason, QueueLayout};
 use docent::{Client, CreateMode, Queue};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{connect, soon};
+use docent_tests::{connect, soon, until, within};
 use std::time::Duration;
 
 const LOCKS: &str = "/locks";
 
 fn curator(client: &Client) -> Queue<String> {
+    curator_at(client, QUEUE)
+}
+
+/// A queue at `path` that has its claims in [`LOCKS`].
+fn curator_at(client: &Client, path: &str) -> Queue<String> {
     let layout = QueueLayout::Curator { lock_path: LOCKS.to_owned() };
-    let builder = Queue::builder(client, QUEUE).layout(layout);
+    let builder = Queue::builder(client, path).layout(layout);
     builder
         .redelivery_delay(Duration::ZERO, Duration::ZERO)
         .undecodable_after(Duration::ZERO)
         .build()
         .unwrap()
+}
+
+/// The places of idle consumers of the queue at `path`.
+fn places(path: &str) -> String {
+    format!("{LOCKS}/docent-..%2F{}/idle", &path[1..])
 }
 
 /// Curator's framing of one item.
@@ -41,10 +51,14 @@ both_backends! {
         let claim = format!("{QUEUE}/claims/item-0000000000");
         assert_eq!(delivery.path(), claim);
         let claim = client.exists(&claim).await.unwrap().unwrap();
-        assert_eq!(claim.owner, client.session_id());
+        assert_eq!((claim.owner, claim.version), (client.session_id(), 2));
+        let [proof] = &client.children(&item).await.unwrap().names[..] else { panic!("one proof") };
+        assert!(proof.ends_with("-claim"), "{proof}");
+        let proof = client.exists(&format!("{item}/{proof}")).await.unwrap().unwrap();
+        assert_eq!((proof.owner, proof.czxid), (client.session_id(), claim.czxid));
+        soon(delivery.nack_now()).await.unwrap();
         let counted = client.exists(&item).await.unwrap().unwrap();
         assert_eq!((counted.num_children, counted.cversion), (0, 2));
-        drop(delivery);
         // Items that others write in it are taken.
         client.create(&format!("{QUEUE}/items/item-"), &b"\xd0\xce\x00\x01\0\0\0\x0043"[..], CreateMode::PersistentSequential).await.unwrap();
         assert_eq!(drain(&jobs).await, [42, 43]);
@@ -106,6 +120,28 @@ both_backends! {
         assert!(letters.iter().all(|letter| letter.reason == DeadReason::Undecodable && letter.deliveries.is_none()));
         assert!(letters[3].detail.contains("2 items in one node"), "{letters:?}");
         assert_eq!(client.children(QUEUE).await.unwrap().names.len(), 3);
+    }
+
+    async fn two_queues_with_one_lock_path_have_consumers_and_dead_letters_of_their_own(backend: Backend) {
+        const OTHER: &str = "/other";
+        let server = backend.start().await;
+        let producer = connect(&server).await;
+        let (jobs, others) = (curator(&producer), curator_at(&producer, OTHER));
+        // Three consumers of one queue come first, and one of the other waits behind them.
+        let mut waiting = Vec::new();
+        for (path, count) in [(QUEUE, 1), (QUEUE, 2), (QUEUE, 3), (OTHER, 1)] {
+            let client = connect(&server).await;
+            let jobs = curator_at(&client, path);
+            waiting.push((client, tokio::spawn(async move { jobs.take().await })));
+            until(async || producer.children(&places(path)).await.map_or(0, |line| line.names.len()) == count).await;
+        }
+        others.put(&"theirs".to_owned()).await.unwrap();
+        let (_client, take) = waiting.pop().unwrap();
+        let taken = within(Duration::from_secs(5), take).await.unwrap().unwrap();
+        assert_eq!(taken.item(), "theirs");
+        soon(taken.reject("it looks wrong")).await.unwrap();
+        assert_eq!(soon(others.dead_letters().list()).await.unwrap().len(), 1);
+        assert!(soon(jobs.dead_letters().list()).await.unwrap().is_empty());
     }
 
     async fn an_item_of_curators_that_is_consumed_by_others_is_passed_over(backend: Backend) {

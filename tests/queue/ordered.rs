@@ -4,7 +4,8 @@ use crate::jobs::{A_WHILE, QUEUE};
 use docent::queue::DeadReason;
 use docent::{Client, Queue};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{connect, in_time, soon};
+use docent_tests::{connect, in_time, soon, until, within};
+use futures_util::StreamExt;
 use std::time::{Duration, Instant};
 
 fn ordered(client: &Client) -> Queue<u64> {
@@ -36,17 +37,41 @@ both_backends! {
         assert!(here.is_empty().await.unwrap());
     }
 
-    async fn an_item_that_cannot_be_decoded_is_left_alone_and_those_behind_it_are_handed_out(backend: Backend) {
+    async fn a_stream_that_is_not_polled_keeps_the_queue_from_nobody(backend: Backend) {
+        let server = backend.start().await;
+        let (idle, client) = (connect(&server).await, connect(&server).await);
+        let jobs = ordered(&client);
+        let streams = [ordered(&idle), ordered(&idle)];
+        let mut streams: Vec<_> = streams.iter().map(Queue::deliveries).collect();
+        // Both wait, the first one under the lock. Neither is polled from here on.
+        for stream in &mut streams {
+            assert!(futures_util::poll!(stream.next()).is_pending());
+        }
+        until(async || client.children(&format!("{QUEUE}/lock")).await.is_ok_and(|line| line.names.len() == 2)).await;
+        jobs.put_all(&[1, 2]).await.unwrap();
+        for item in [1, 2] {
+            // Each of them may have had it for two seconds.
+            let taken = within(Duration::from_secs(10), jobs.take()).await.unwrap();
+            assert_eq!((*taken.item(), taken.deliveries()), (item, Some(1)));
+            soon(taken.ack()).await.unwrap();
+        }
+        // They take part again as soon as they are polled.
+        jobs.put(&3).await.unwrap();
+        let taken = soon(streams[0].next()).await.unwrap().unwrap();
+        assert_eq!((*taken.item(), taken.deliveries()), (3, Some(1)));
+        soon(taken.ack()).await.unwrap();
+    }
+
+    async fn a_take_that_is_cancelled_leaves_no_place_in_the_line_of_the_lock(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let texts: Queue<String> = Queue::builder(&client, QUEUE).ordered().build().unwrap();
-        let jobs: Queue<u64> = Queue::builder(&client, QUEUE).ordered().build().unwrap();
-        texts.put(&"no number".to_owned()).await.unwrap();
-        jobs.put(&1).await.unwrap();
-        let next = soon(jobs.take()).await.unwrap();
-        assert_eq!(*next.item(), 1);
-        soon(next.ack()).await.unwrap();
-        assert_eq!(soon(texts.take()).await.unwrap().deliveries(), Some(1));
+        let jobs = ordered(&client);
+        let line = || async { client.children(&format!("{QUEUE}/lock")).await.map_or(0, |line| line.names.len()) };
+        let mut take = Box::pin(jobs.take());
+        assert!(futures_util::poll!(&mut take).is_pending());
+        until(async || line().await == 1).await;
+        drop(take);
+        until(async || line().await == 0).await;
     }
 
     async fn a_consumer_that_dies_hands_its_item_to_the_next(backend: Backend) {

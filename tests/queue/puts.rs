@@ -6,7 +6,7 @@ use docent::{Client, ErrorKind, Queue};
 use docent_battery::battery::{Asked, BREAKS, Break, Fault, poll_times};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{builder, connect, soon};
+use docent_tests::{builder, connect, own_nodes_in, soon};
 use futures_util::future::join_all;
 use std::pin::pin;
 use std::time::Duration;
@@ -108,8 +108,7 @@ both_backends! {
                 soon(client.close()).await;
                 let items = items_of(&judge, &case).await;
                 assert!(items == [7, 8] || items == [8] && done.is_none(), "{polls} polls: {items:?}");
-                let markers = soon(judge.children(&format!("/{case}/_docent/markers"))).await;
-                let left = markers.map_or_else(|_| Vec::new(), |folder| folder.names);
+                let left = soon(own_nodes_in(&judge, &format!("/{case}"))).await;
                 assert!(left.is_empty(), "{polls} polls: {left:?}");
                 if let Some(result) = done {
                     result.unwrap();

@@ -166,3 +166,23 @@ async fn put_all(client: &Client, items: impl IntoIterator<Item = usize>) {
         put.commit().await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_simple_queue_whose_numbers_are_used_up_says_so() {
+    let server = Backend::Embedded.start().await;
+    let client = connect(&server).await;
+    let simple = SimpleQueue::new(&client, PATH).unwrap();
+    simple.put("a").await.unwrap();
+    // The servers' counter sticks there.
+    assert!(server.as_embedded().unwrap().skip_numbers(&server.path("simple"), i32::MAX));
+    simple.put("b").await.unwrap();
+    let mut refused = None;
+    for _ in 0..3 {
+        refused = simple.put("c").await.err().or(refused);
+    }
+    let error = refused.expect("the number is given to one item at a time");
+    assert_eq!((error.kind(), error.path()), (ErrorKind::SequenceExhausted, Some(PATH)));
+    assert!(!error.is_retryable() && !error.may_have_applied());
+    let text = "put \"/simple\": the sequence numbers of this path are nearly used up";
+    assert!(error.to_string().starts_with(text), "{error}");
+}

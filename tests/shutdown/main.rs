@@ -6,6 +6,7 @@ mod asked;
 mod claims;
 mod drain;
 mod ended;
+mod margin;
 mod order;
 mod outage;
 mod terminated;

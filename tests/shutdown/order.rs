@@ -3,7 +3,7 @@
 use docent::discovery::{Instance, RegistrationStatus, Registry};
 use docent::{Client, Election, Error, ErrorKind, Mutex, Queue};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{PATIENCE, connect, soon, until};
+use docent_tests::{PATIENCE, child_count, connect, soon, until};
 use futures_util::StreamExt;
 use std::future::pending;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -30,7 +30,7 @@ async fn stands(client: &Client, path: &str) -> bool {
 /// True when nobody stands in the line at `path`.
 async fn is_empty(client: &Client, path: &str) -> bool {
     client.sync(path).await.unwrap();
-    client.children(path).await.map_or(true, |children| children.names.is_empty())
+    child_count(client, path).await == 0
 }
 
 both_backends! {

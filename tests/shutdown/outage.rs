@@ -2,8 +2,9 @@
 
 use docent::recipe::KeptNode;
 use docent::{Client, ConnectionState, CreateMode, Mutex};
-use docent_battery::{Backend, both_backends};
-use docent_tests::{SHORT_SESSION, builder, connect, soon, until};
+use docent_battery::{Backend, Direction, Flow, Rule, both_backends};
+use docent_proto::OpCode;
+use docent_tests::{SHORT_SESSION, builder, connect, own_nodes, soon, until};
 use std::time::Duration;
 
 both_backends! {
@@ -47,17 +48,21 @@ both_backends! {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
-        // While a guard of it is there, the client does not end the session that it gave up.
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
         let node = KeptNode::new(&client, "/kept", "1").unwrap();
         soon(node.present()).await.unwrap();
-        until(async || other.children("/_docent/markers").await.is_ok_and(|markers| !markers.names.is_empty())).await;
+        until(async || own_nodes(&other).await.len() == 2).await;
         let session = client.session_id().unwrap();
         proxy.cut().await;
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
+        // The client does not end the session that it gave up while a guard of it is there, and cannot at the
+        // end.
         until(async || other.get("/kept").await.unwrap().stat.owner == client.session_id()).await;
+        for _ in 0..100 {
+            proxy.add(Rule::on(OpCode::CloseSession).reset_before());
+        }
         let report = soon(client.shutdown(Duration::from_secs(3))).await;
         let left: Vec<_> = report.left.iter().map(|node| (&node.path, node.session_id)).collect();
         assert_eq!(left, [(&guard.path(), session)], "{report}");
@@ -78,6 +83,69 @@ both_backends! {
         assert!(report.is_clean(), "{report}");
         other.sync("/").await.unwrap();
         assert_eq!(other.exists("/mine").await.unwrap(), None);
+    }
+
+    async fn a_close_whose_link_breaks_before_its_answer_is_sent_again_while_there_is_time(backend: Backend) {
+        for applied in [false, true] {
+            let server = backend.start().await;
+            let (other, proxy) = (connect(&server).await, server.proxy().await);
+            let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+            let lock = Mutex::new(&client, "/lock").unwrap();
+            let held = soon(lock.acquire()).await.unwrap();
+            let next = tokio::spawn(Mutex::new(&other, "/lock").unwrap().acquire());
+            until(async || lock.participants().await.unwrap().len() == 2).await;
+            // As a server that is restarted: it takes the request and says nothing, then its links break, and
+            // new ones pass.
+            let close = Rule::on(OpCode::CloseSession);
+            let written = proxy.add(if applied { close.swallow_reply() } else { close.hold() });
+            let shutdown = tokio::spawn(client.shutdown(Duration::from_secs(12)));
+            soon(written.fired()).await;
+            drop(held);
+            proxy.set_flow(Direction::ToServer, Flow::Pass);
+            proxy.reset().await;
+            let report = soon(shutdown).await.unwrap();
+            other.sync("/").await.unwrap();
+            let names = other.children("/lock").await.unwrap().names;
+            assert_eq!(names.len(), 1, "the waiter's ticket alone is left: {report}");
+            assert!(report.left.is_empty(), "{report}");
+            let _next = soon(next).await.unwrap().unwrap();
+        }
+    }
+
+    async fn a_shutdown_waits_for_the_end_of_a_session_that_was_given_up_before(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        client.create("/mine", "", CreateMode::Ephemeral).await.unwrap();
+        let session = client.session_id().unwrap();
+        proxy.cut().await;
+        // The servers keep it.
+        let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
+        soon(client.state().reached(ConnectionState::Lost)).await;
+        assert_eq!(client.health().lingering_nodes, ["/mine"]);
+        let shutdown = tokio::spawn(client.shutdown(Duration::from_secs(20)));
+        proxy.heal().await.unwrap();
+        let report = soon(shutdown).await.unwrap();
+        assert!(report.is_clean(), "{report}");
+        other.sync("/").await.unwrap();
+        assert_eq!(other.exists("/mine").await.unwrap(), None);
+    }
+
+    async fn a_close_waits_for_the_end_of_a_session_that_was_given_up_before(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
+        client.create("/mine", "", CreateMode::Ephemeral).await.unwrap();
+        let session = client.session_id().unwrap();
+        proxy.cut().await;
+        let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
+        soon(client.state().reached(ConnectionState::Lost)).await;
+        let closing = client.clone();
+        let close = tokio::spawn(async move { closing.close().await });
+        proxy.heal().await.unwrap();
+        soon(close).await.unwrap();
+        other.sync("/").await.unwrap();
+        assert_eq!((other.exists("/mine").await.unwrap(), client.health().lingering_nodes.len()), (None, 0));
     }
 
     async fn a_client_that_never_connected_leaves_nothing(_backend: Backend) {

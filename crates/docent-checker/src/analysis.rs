@@ -5,6 +5,7 @@ use crate::event::{AttemptId, ClientId, Event, EventKind, FaultKind};
 use crate::faults::Faults;
 use crate::journal::EndCause;
 use crate::journal_replay::{Gone, JournalReplay, Moment, NodeLife, Remover};
+use crate::queues::lock_of;
 use crate::run::{Facts, Run, Tolerances};
 use crate::rw_lines::RwLines;
 use crate::spans::Spans;
@@ -44,11 +45,14 @@ pub(crate) enum End {
 impl<'a> Analysis<'a> {
     pub(crate) fn of(run: &'a Run) -> Self {
         let faults = Faults::of(&run.events, &run.facts);
-        let clients = Timeline::all(&run.events, &faults);
+        let clients = Timeline::all(&run.events, &faults, &run.facts);
         let attempts = Attempts::of(&run.events, &clients);
         let elections = Elections::of(&run.events);
         let owners = owners(run);
-        let replay = JournalReplay::of(&run.journal);
+        // Tickets for the lock of a queue belong to its takes and deliveries: see `queues`.
+        let ordered = run.facts.queues.iter().filter(|(_, rules)| rules.ordered);
+        let replay =
+            JournalReplay::apart_from(&run.journal, ordered.map(|(path, _)| lock_of(path)).collect());
         let rw_lines = RwLines::of(&replay);
         let away = faults.away();
         let holders = HashMap::new();
@@ -134,6 +138,17 @@ impl<'a> Analysis<'a> {
         let (when, cause) = self.replay.sessions().get(&session)?.ended?;
         let cause = if cause == EndCause::Unknown { self.guess(session, when.at) } else { cause };
         Some((when, cause))
+    }
+
+    /// True when a server had said by then that the session is over.
+    pub(crate) fn was_denied(&self, session: i64, by: Duration) -> bool {
+        let opened = self.replay.sessions().get(&session).map(|session| session.opened.at);
+        let Some((client, opened)) = self.client_of(session).zip(opened) else { return false };
+        self.run.events.iter().any(|event| {
+            event.kind == EventKind::Fault(FaultKind::Denied)
+                && event.client.is_some_and(|other| other.number == client.number)
+                && (opened..=by).contains(&event.at)
+        })
     }
 
     fn guess(&self, session: i64, at: Duration) -> EndCause {

@@ -47,7 +47,9 @@ mod claimed_items;
 mod claims;
 mod dead_letters;
 mod delivery_counts;
+mod delivery_writes;
 mod given_up;
+mod in_order;
 mod item_order;
 mod item_turns;
 mod items;
@@ -117,6 +119,7 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     barrier::check,
     items::check,
     puts::check,
+    delivery_writes::check,
     item_order::check,
     item_turns::check,
     delivery_counts::check,
@@ -126,6 +129,7 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     noticed::check,
     given_up::check,
     claimed_items::check,
+    in_order::check,
     values::check,
     latest::check,
     once::check,

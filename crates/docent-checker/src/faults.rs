@@ -57,9 +57,15 @@ impl Faults {
         Spans::new(self.select(Some(client), |kind| kind == FaultKind::Frozen))
     }
 
-    /// Times at which there was no server.
+    /// Times at which no server could end a session: there was none, or none with a majority behind it.
     pub(crate) fn away(&self) -> Spans {
-        Spans::new(self.select(None, |kind| kind == FaultKind::Bounced))
+        Spans::new(self.select(None, |kind| matches!(kind, FaultKind::Bounced | FaultKind::CutOff)))
+    }
+
+    /// Times at which what a client sent, or was sent, was lost.
+    pub(crate) fn cuts(&self, client: u32) -> Vec<Span> {
+        let is_cut = |kind| matches!(kind, FaultKind::Cut | FaultKind::CutToServer | FaultKind::CutToClient);
+        self.select(Some(client), is_cut)
     }
 
     fn select(&self, client: Option<u32>, which: impl Fn(FaultKind) -> bool) -> Vec<Span> {
@@ -82,6 +88,7 @@ fn aftermath(kind: FaultKind, facts: &Facts) -> Option<Duration> {
         FaultKind::Swallowed => Some(facts.timeout),
         FaultKind::Cancelled
         | FaultKind::Expired
+        | FaultKind::Denied
         | FaultKind::Deleted
         | FaultKind::Crashed
         | FaultKind::ShortTimeouts => Some(Duration::ZERO),

@@ -1,6 +1,6 @@
 use crate::analysis::{Analysis, End};
 use crate::journal_replay::NodeLife;
-use crate::queues::Queues;
+use crate::queues::{Delivered, Queues};
 use std::collections::BTreeSet;
 
 /// Hand-outs of an item by a transaction, wherever in its queue it was.
@@ -16,12 +16,15 @@ pub(crate) struct HandOuts {
 impl HandOuts {
     /// The hand-outs by claims that were made by a transaction, that included, and were not ended by it.
     pub(crate) fn by(analysis: &Analysis<'_>, queues: &Queues<'_>, item: u64, zxid: i64) -> Self {
-        let deliveries = queues.deliveries_of_item(item).map(|delivered| delivered.fence);
-        let fences: BTreeSet<u64> =
-            deliveries.filter(|fence| i64::try_from(*fence).is_ok_and(|fence| fence <= zxid)).collect();
+        let claimed = |delivered: &Delivered<'_>| match queues.claim_of(delivered) {
+            Some((item, claim)) => item.claimed(claim),
+            None => i64::try_from(delivered.fence).unwrap_or(i64::MAX),
+        };
+        let deliveries = queues.deliveries_of_item(item).filter(|delivered| claimed(delivered) <= zxid);
+        let fences: BTreeSet<u64> = deliveries.map(|delivered| delivered.fence).collect();
         let excused = queues.nodes_of_item(item).map(|item| {
             let earlier = item.claims.iter().filter(|claim| {
-                claim.created.zxid < zxid && claim.gone.is_none_or(|gone| gone.when.zxid < zxid)
+                item.claimed(claim) < zxid && claim.gone.is_none_or(|gone| gone.when.zxid < zxid)
             });
             let nobodys = earlier.filter(|claim| !fences.contains(&claim.created.zxid.unsigned_abs()));
             nobodys.filter(|claim| item.counts(claim) && is_excused(analysis, claim)).count()

@@ -70,6 +70,8 @@ pub(crate) struct JournalReplay {
     lines: BTreeMap<(String, String), Line>,
     /// Contenders by their folder.
     folders: HashMap<String, Vec<usize>>,
+    /// Folders whose nodes are no attempts of the record.
+    apart: BTreeSet<String>,
 }
 
 impl NodeLife {
@@ -90,8 +92,14 @@ impl NodeLife {
 
 impl JournalReplay {
     /// Replays a journal.
+    #[cfg(test)]
     pub(crate) fn of(journal: &[Change]) -> Self {
-        let mut replay = Self::default();
+        Self::apart_from(journal, BTreeSet::new())
+    }
+
+    /// Replays a journal. Nodes in these folders stand in no line.
+    pub(crate) fn apart_from(journal: &[Change], folders: BTreeSet<String>) -> Self {
+        let mut replay = Self { apart: folders, ..Self::default() };
         for transaction in journal.chunk_by(|one, other| one.zxid == other.zxid) {
             replay.apply(transaction);
         }
@@ -142,8 +150,9 @@ impl JournalReplay {
         let contender = (change.owner != 0).then(|| Contender::of(name)).flatten();
         // The idle consumers of a queue wait for news and hold nothing, and claims stand in no line: see
         // `queues`.
-        let contender =
-            contender.filter(|contender| contender.kind != IDLE && !contender.kind.starts_with(ITEM));
+        let is_apart = self.apart.contains(docent_proto::parent(&change.path).unwrap_or("/"));
+        let contender = contender
+            .filter(|contender| contender.kind != IDLE && !contender.kind.starts_with(ITEM) && !is_apart);
         let node = NodeLife {
             path: change.path.clone(),
             owner: change.owner,

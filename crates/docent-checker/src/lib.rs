@@ -46,6 +46,9 @@ pub use journal::{Change, ChangeKind, EndCause};
 pub use recorder::{ClientRecorder, Recorder};
 pub use report::report;
 pub use resource::FencedResource;
-pub use run::{DeadReason, EndState, Facts, Limit, Noted, Queued, QueuedAs, Run, Tolerances, Written};
+pub use run::{
+    DeadReason, Decodable, EndState, Facts, Limit, Noted, QueueRules, Queued, QueuedAs, Run, Tolerances,
+    Written,
+};
 pub use violation::{Invariant, Violation};
 pub use watcher::{Heard, WatcherLink};

@@ -1,24 +1,27 @@
 //! Items of a queue, as the journal shows them.
 
-use crate::journal_replay::{ITEM, NodeLife};
-use crate::run::Queued;
+use crate::journal_replay::{ITEM, Moment, NodeLife};
+use crate::run::{Decodable, Queued};
 use std::time::Duration;
 
 /// An item in one node.
 #[derive(Debug)]
 pub(crate) struct Item<'s> {
     pub(crate) queued: &'s Queued,
-    pub(crate) decodable: bool,
+    pub(crate) decodable: Decodable,
+    /// Whether it is in a queue in ordered mode.
+    pub(crate) ordered: bool,
     pub(crate) place: Place,
     pub(crate) node: &'s NodeLife,
     /// True for a node that another one of the same item made way for, in one step.
     pub(crate) is_moved_here: bool,
-    /// Its claims in their order.
+    /// Its claims in their order; in ordered mode the tickets under which it was counted as handed out.
     pub(crate) claims: Vec<&'s NodeLife>,
-    /// Nodes that were made below it, each of which counts a hand-out.
-    pub(crate) counters: Vec<&'s NodeLife>,
-    /// Transactions that set its data.
-    pub(crate) written: Vec<i64>,
+    /// Nodes that were made below it: the proofs of its claims, each of which counts a hand-out.
+    pub(crate) proofs: Vec<&'s NodeLife>,
+    /// Moments at which its data was set; in ordered mode with the transaction that made the ticket under
+    /// which that was done.
+    pub(crate) written: Vec<(Moment, Option<i64>)>,
 }
 
 /// Place of an item in its queue, as its name says it.
@@ -27,6 +30,8 @@ pub(crate) struct Place {
     pub(crate) priority: i32,
     /// Time from which on it may be claimed, since the run began.
     pub(crate) due: Option<Duration>,
+    /// True when it was given back until that time: then its place is that of its number.
+    pub(crate) returned: bool,
     pub(crate) number: i32,
 }
 
@@ -43,8 +48,39 @@ impl Item<'_> {
     pub(crate) fn counts(&self, claim: &NodeLife) -> bool {
         let until = claim.gone.map_or(i64::MAX, |gone| gone.when.zxid);
         let during = claim.created.zxid..=until;
-        self.counters.iter().any(|counter| during.contains(&counter.created.zxid))
-            && !self.written.contains(&until)
+        if self.ordered {
+            // Counted and taken back in its data.
+            return self.written_under(claim).count() == 1;
+        }
+        self.proofs_of(claim).any(|proof| during.contains(&proof.created.zxid))
+            && !self.written.iter().any(|(write, _)| write.zxid == until)
+    }
+
+    /// The transaction from which on a claim was one of this item: in ordered mode the ticket was made
+    /// earlier.
+    pub(crate) fn claimed(&self, claim: &NodeLife) -> i64 {
+        let counted = self.counted(claim).filter(|_| self.ordered);
+        counted.map_or(claim.created.zxid, |counted| counted.zxid)
+    }
+
+    fn written_under(&self, ticket: &NodeLife) -> impl Iterator<Item = Moment> {
+        let is_under = move |under: &Option<i64>| *under == Some(ticket.created.zxid);
+        self.written.iter().filter(move |(_, under)| is_under(under)).map(|(write, _)| *write)
+    }
+
+    /// Moment at which a claim of it was counted as a hand-out.
+    pub(crate) fn counted(&self, claim: &NodeLife) -> Option<Moment> {
+        let during = claim.created.zxid..=claim.gone.map_or(i64::MAX, |gone| gone.when.zxid);
+        let proofs = self.proofs_of(claim).map(|proof| proof.created);
+        let proofs = proofs.filter(|proof| during.contains(&proof.zxid));
+        proofs.chain(self.written_under(claim)).min()
+    }
+
+    /// Nodes that the session of a claim made below the item since the claim.
+    pub(crate) fn proofs_of(&self, claim: &NodeLife) -> impl Iterator<Item = &NodeLife> {
+        let (owner, since) = (claim.owner, claim.created.zxid);
+        let of_claim = move |proof: &&&NodeLife| proof.owner == owner && proof.created.zxid >= since;
+        self.proofs.iter().filter(of_claim).copied()
     }
 
     /// Times at which nobody had it, each with its end, from its time on.
@@ -62,7 +98,7 @@ impl Place {
     /// Reads the last component of a path; `None` for what is no item's.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let mut rest = path.rsplit('/').next()?.strip_prefix(ITEM)?;
-        let (mut priority, mut due) = (0, None);
+        let (mut priority, mut due, mut returned) = (0, None, false);
         if let Some((digits, behind)) = rest.strip_prefix('p').and_then(|rest| rest.split_once('-')) {
             priority = (u32::from_str_radix(digits, 16).ok()? ^ (1 << 31)).cast_signed();
             rest = behind;
@@ -71,15 +107,24 @@ impl Place {
             due = Some(Duration::from_millis(u64::from_str_radix(digits, 16).ok()?));
             rest = behind;
         }
-        Some(Self { priority, due, number: rest.parse().ok()? })
+        if let Some((digits, behind)) = rest.strip_prefix('r').and_then(|rest| rest.split_once('-')) {
+            due = Some(Duration::from_millis(u64::from_str_radix(digits, 16).ok()?));
+            (returned, rest) = (true, behind);
+        }
+        Some(Self { priority, due, returned, number: rest.parse().ok()? })
+    }
+
+    /// Time that it was put with.
+    fn put_until(&self) -> Option<Duration> {
+        self.due.filter(|_| !self.returned)
     }
 
     /// True when an item at this place goes before one at another, where both may be claimed: by priority,
-    /// and within one by number, or where both waited for their time, by that.
+    /// and within one by number, or if both were put with a time, by that.
     pub(crate) fn goes_before(&self, other: &Self) -> bool {
         match self.priority == other.priority {
-            true if self.due.is_some() == other.due.is_some() => {
-                (self.due, self.number) < (other.due, other.number)
+            true if self.put_until().is_some() == other.put_until().is_some() => {
+                (self.put_until(), self.number) < (other.put_until(), other.number)
             }
             true => false,
             false => self.priority < other.priority,
@@ -109,6 +154,7 @@ mod tests {
         let place = |priority, due: Option<u64>, number| Place {
             priority,
             due: due.map(Duration::from_millis),
+            returned: false,
             number,
         };
         assert!(place(-1, Some(9), 2).goes_before(&place(0, None, 1)));

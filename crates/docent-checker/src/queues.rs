@@ -1,12 +1,13 @@
 //! Queues, put together from the clients' records and the servers' journal.
 
 use crate::analysis::Analysis;
+use crate::contender::Contender;
 use crate::event::{AttemptId, ClientId, Delivering, Event, EventKind, Putting, Settlement, Taking};
-use crate::journal::ChangeKind;
-use crate::journal_replay::{IDLE, NodeLife};
+use crate::journal::{Change, ChangeKind};
+use crate::journal_replay::{IDLE, Moment, NodeLife};
 use crate::queue_item::{Item, Place};
-use crate::run::{Queued, QueuedAs};
-use std::collections::{BTreeMap, HashMap};
+use crate::run::{Decodable, QueueRules, Queued, QueuedAs};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 /// Facts about the queues of a run.
@@ -28,6 +29,25 @@ pub(crate) struct Queues<'s> {
     pub(crate) letters: Vec<&'s Queued>,
     /// The nodes of idle consumers, each with its queue.
     pub(crate) idle: Vec<(&'s str, &'s NodeLife)>,
+    /// The tickets for the locks of queues in ordered mode.
+    pub(crate) tickets: Vec<Ticket<'s>>,
+    /// Clients of the newer version, as their takes say.
+    pub(crate) newer: BTreeSet<ClientId>,
+}
+
+/// A ticket for the lock of a queue in ordered mode.
+#[derive(Debug)]
+pub(crate) struct Ticket<'s> {
+    pub(crate) queue: &'s str,
+    pub(crate) node: &'s NodeLife,
+    pub(crate) number: i32,
+}
+
+impl Ticket<'_> {
+    /// True when it stood in the line at a transaction, or went by it.
+    pub(crate) fn stands_at(&self, zxid: i64) -> bool {
+        self.node.created.zxid < zxid && self.node.gone.is_none_or(|gone| gone.when.zxid >= zxid)
+    }
 }
 
 /// One put of one or several items.
@@ -48,6 +68,8 @@ pub(crate) struct Take<'s> {
     pub(crate) path: &'s str,
     /// True when it waits for an item.
     pub(crate) waits: bool,
+    /// True when its client is of the newer version.
+    pub(crate) newer: bool,
     pub(crate) began: Duration,
     /// Time at which it was over, or its process died.
     pub(crate) over: Option<Duration>,
@@ -69,10 +91,20 @@ pub(crate) struct Delivered<'s> {
     pub(crate) settled: Option<(Duration, Option<bool>)>,
     /// Time from which on it shall be in its place again.
     pub(crate) given_back: Option<Duration>,
+    /// Nodes that it wrote by its transactions, each with the result that was told.
+    pub(crate) writes: Vec<(&'s str, Option<bool>)>,
 }
 
 /// Claims, below the path of a queue.
 const CLAIMS: &str = "/claims";
+
+/// Tickets for the lock of a queue in ordered mode, below its path.
+const LOCK: &str = "/lock";
+
+/// The folder of the tickets for the lock of a queue.
+pub(crate) fn lock_of(queue: &str) -> String {
+    format!("{queue}{LOCK}")
+}
 
 impl<'s> Queues<'s> {
     pub(crate) fn of(analysis: &'s Analysis<'_>) -> Self {
@@ -87,6 +119,8 @@ impl<'s> Queues<'s> {
             strays: Vec::new(),
             letters: Vec::new(),
             idle: Vec::new(),
+            tickets: Vec::new(),
+            newer: BTreeSet::new(),
         };
         queues.listen(analysis);
         queues.look(analysis);
@@ -108,10 +142,12 @@ impl<'s> Queues<'s> {
                         self.puts[*place].ended = Some((*at, *put));
                     }
                 }
-                EventKind::Took(id, Taking::Began { path, waits }) => {
+                EventKind::Took(id, Taking::Began { path, waits, newer }) => {
                     places.insert(*id, self.takes.len());
                     let over = analysis.life(*client).and_then(|life| life.crashed);
-                    self.takes.push(Take { client: *client, path, waits: *waits, began: *at, over });
+                    let (client, waits, newer) = (*client, *waits, *newer);
+                    self.newer.extend(newer.then_some(client));
+                    self.takes.push(Take { client, path, waits, newer, began: *at, over });
                 }
                 EventKind::Took(id, Taking::Over) => {
                     if let Some(place) = places.get(id) {
@@ -133,6 +169,7 @@ impl<'s> Queues<'s> {
                         settling: None,
                         settled: None,
                         given_back: None,
+                        writes: Vec::new(),
                     });
                 }
                 EventKind::Delivered(id, step) => {
@@ -153,11 +190,14 @@ impl<'s> Queues<'s> {
         for node in analysis.replay.nodes() {
             if let Some(queued) = kinds.get(&(node.path.as_str(), node.created.zxid)) {
                 match queued.kind {
-                    QueuedAs::Item { decodable } => self.note_item(queued, decodable, node),
+                    QueuedAs::Item { decodable } => {
+                        let ordered = facts.queues.get(&queued.queue).is_some_and(|rules| rules.ordered);
+                        self.note_item(queued, (decodable, ordered), node);
+                    }
                     QueuedAs::DeadLetter { .. } => self.letters.push(queued),
                 }
             } else if let Some(item) = self.items.get_mut(node.folder()) {
-                item.counters.push(node);
+                item.proofs.push(node);
             } else if let Some(queue) = node.folder().strip_suffix(CLAIMS)
                 && facts.queues.contains_key(queue)
             {
@@ -172,16 +212,35 @@ impl<'s> Queues<'s> {
                 && facts.queues.contains_key(queue)
             {
                 self.idle.push((queue, node));
+            } else if let Some(queue) = node.folder().strip_suffix(LOCK)
+                && facts.queues.get(queue).is_some_and(|rules| rules.ordered)
+                && let Some(contender) = Contender::of(node.path.rsplit('/').next().unwrap_or_default())
+            {
+                self.tickets.push(Ticket { queue, node, number: contender.number });
             }
         }
         for change in analysis.run.journal.iter().filter(|change| change.kind == ChangeKind::Set) {
-            if let Some(item) = self.items.get_mut(change.path.as_str()) {
-                item.written.push(change.zxid);
-            }
+            self.note_write(change);
         }
     }
 
-    fn note_item(&mut self, queued: &'s Queued, decodable: bool, node: &'s NodeLife) {
+    /// Notes a write to an item. In ordered mode it counts a hand-out, or takes that back, under the first
+    /// ticket of its client.
+    fn note_write(&mut self, change: &Change) {
+        let Some(item) = self.items.get_mut(change.path.as_str()) else { return };
+        let own = self.tickets.iter().filter(|ticket| {
+            ticket.queue == item.queued.queue
+                && ticket.node.owner == change.session
+                && ticket.stands_at(change.zxid)
+        });
+        let ticket = own.min_by_key(|ticket| ticket.number).map(|ticket| ticket.node);
+        let write = Moment { zxid: change.zxid, at: change.at };
+        item.written.push((write, ticket.map(|ticket| ticket.created.zxid)));
+        item.claims
+            .extend(ticket.filter(|ticket| item.claims.iter().all(|claim| !std::ptr::eq(*claim, *ticket))));
+    }
+
+    fn note_item(&mut self, queued: &'s Queued, (decodable, ordered): (Decodable, bool), node: &'s NodeLife) {
         let Some(place) = Place::of(&node.path) else { return };
         let nodes = self.nodes.entry(queued.item).or_default();
         let earlier = nodes.last().and_then(|path| self.items.get(path));
@@ -190,8 +249,8 @@ impl<'s> Queues<'s> {
                 && earlier.node.gone.is_some_and(|gone| gone.when.zxid == node.created.zxid)
         });
         nodes.push(&node.path);
-        let (claims, counters, written) = (Vec::new(), Vec::new(), Vec::new());
-        let item = Item { queued, decodable, place, node, is_moved_here, claims, counters, written };
+        let (claims, proofs, written) = (Vec::new(), Vec::new(), Vec::new());
+        let item = Item { queued, decodable, ordered, place, node, is_moved_here, claims, proofs, written };
         self.items.insert(&node.path, item);
     }
 
@@ -200,19 +259,28 @@ impl<'s> Queues<'s> {
         self.nodes.get(&item).into_iter().flatten().filter_map(|path| self.items.get(path))
     }
 
+    /// The item at the place that a transaction moved it to.
+    pub(crate) fn moved_by(&self, item: u64, zxid: i64) -> Option<&Item<'s>> {
+        self.nodes_of_item(item).find(|item| item.is_moved_here && item.node.created.zxid == zxid)
+    }
+
     /// Way in which the delivery was settled that a node ended with.
     pub(crate) fn settlement(&self, item: &Item<'_>, zxid: i64) -> Settlement {
         let number = item.queued.item;
         if self.letters.iter().any(|letter| letter.zxid == zxid && letter.item == number) {
             Settlement::Reject
-        } else if self
-            .nodes_of_item(number)
-            .any(|other| other.is_moved_here && other.node.created.zxid == zxid)
-        {
+        } else if self.moved_by(number, zxid).is_some() {
             Settlement::PutBack
         } else {
             Settlement::Ack
         }
+    }
+
+    /// The settings of a queue.
+    pub(crate) fn rules(&self, analysis: &Analysis<'_>, queue: &str) -> QueueRules {
+        let unknown =
+            QueueRules { max_deliveries: u32::MAX, undecodable_after: Duration::ZERO, ordered: false };
+        analysis.facts().queues.get(queue).copied().unwrap_or(unknown)
     }
 
     /// The deliveries by a node.
@@ -242,13 +310,14 @@ impl<'s> Queues<'s> {
     }
 }
 
-impl Delivered<'_> {
-    fn note(&mut self, at: Duration, step: &Delivering) {
+impl<'s> Delivered<'s> {
+    fn note(&mut self, at: Duration, step: &'s Delivering) {
         match step {
             Delivering::Looked { held } => self.looks.push((at, *held)),
             Delivering::Settling(way) => self.settling = Some((at, *way)),
             Delivering::Settled(settled) => self.settled = Some((at, *settled)),
             Delivering::GivenBack { delay } => self.given_back = Some(at + *delay),
+            Delivering::Wrote { node, applied } => self.writes.push((node, *applied)),
             Delivering::Given { .. } => {}
         }
     }

@@ -36,8 +36,8 @@ pub struct Facts {
     pub noted: Vec<Noted>,
     /// Items in the nodes of queues, in the order of transactions.
     pub queued: Vec<Queued>,
-    /// The queues, each with the most times that an item is handed out.
-    pub queues: BTreeMap<String, u32>,
+    /// The queues by their paths, each with its settings.
+    pub queues: BTreeMap<String, QueueRules>,
     /// Writes into nodes whose data is asked for, in the order of transactions.
     pub written: Vec<Written>,
     /// Links of clients that watch by bare requests, in the order in which they were made.
@@ -70,6 +70,17 @@ pub struct Noted {
     pub term: Option<u64>,
 }
 
+/// Settings of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueRules {
+    /// Maximum number of times that an item is handed out.
+    pub max_deliveries: u32,
+    /// How long a consumer leaves an item that it cannot decode to others.
+    pub undecodable_after: Duration,
+    /// Whether one consumer at a time takes the first item, under a lock.
+    pub ordered: bool,
+}
+
 /// An item of a queue in a node, from a transaction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
@@ -91,14 +102,26 @@ pub struct Queued {
 pub enum QueuedAs {
     /// An item.
     Item {
-        /// Whether consumers can decode it.
-        decodable: bool,
+        /// Consumers that can decode it.
+        decodable: Decodable,
     },
     /// A dead letter.
     DeadLetter {
         /// Reason for which it is one.
         reason: DeadReason,
     },
+}
+
+/// Consumers that can decode an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Decodable {
+    /// All of them.
+    All,
+    /// Those of the newer version.
+    Newer,
+    /// None of them.
+    Nobody,
 }
 
 /// Reason for which an item is a dead letter.

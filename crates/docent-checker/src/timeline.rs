@@ -1,5 +1,6 @@
 use crate::event::{ClientId, Event, EventKind, LinkState};
 use crate::faults::Faults;
+use crate::run::Facts;
 use crate::spans::{Span, Spans};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(crate) struct Link {
 
 impl Timeline {
     /// The lives of all clients.
-    pub(crate) fn all(events: &[Event], faults: &Faults) -> BTreeMap<ClientId, Self> {
+    pub(crate) fn all(events: &[Event], faults: &Faults, facts: &Facts) -> BTreeMap<ClientId, Self> {
         let mut lives: BTreeMap<ClientId, Self> = BTreeMap::new();
         for (index, event) in events.iter().enumerate() {
             if let Some(client) = event.client {
@@ -43,7 +44,10 @@ impl Timeline {
         }
         for (client, life) in &mut lives {
             let rough = faults.rough(client.number);
-            life.apart = Spans::new(rough.iter().copied().chain(life.unconnected()).collect());
+            let unnoticed =
+                faults.cuts(client.number).into_iter().filter_map(|cut| life.unnoticed(cut, facts.timeout));
+            let apart = rough.iter().copied().chain(unnoticed).chain(life.unconnected());
+            life.apart = Spans::new(apart.collect());
             life.rough = Spans::new(rough);
             life.frozen = faults.frozen(client.number);
         }
@@ -83,6 +87,13 @@ impl Timeline {
         let over = [self.crashed, self.closing].into_iter().flatten().min();
         spans.extend(since.into_iter().chain(over).map(|from| Span { from, until: Duration::MAX }));
         spans
+    }
+
+    /// Time from the end of a cut until the client notices that its link is useless, because bytes were lost.
+    fn unnoticed(&self, cut: Span, timeout: Duration) -> Option<Span> {
+        let next = self.links.iter().find(|link| link.at >= cut.until)?;
+        let is_noticed = next.state != LinkState::Connected && next.at <= cut.until.saturating_add(timeout);
+        is_noticed.then_some(Span { from: cut.until, until: next.at })
     }
 
     /// The session of a generation, if its watcher ever told of it.

@@ -92,8 +92,12 @@ pub enum Invariant {
     Q8,
     /// Claims and places are given up: `given_up`.
     Q9,
-    /// No claim without an item: `claimed_items`.
+    /// No claim without an item, and one proof at a time: `claimed_items`.
     Q10,
+    /// Nothing is written under a delivery once the next one was handed out: `delivery_writes`.
+    Q11,
+    /// Strict order: `in_order`.
+    Q12,
     /// Views of a folder: `views`.
     D1,
     /// Members that never left are shown: `removals`.

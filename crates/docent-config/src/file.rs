@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone)]
 pub(crate) struct LocalFile {
     file: PathBuf,
-    /// The node it is about.
-    path: String,
+    /// The node it is about, by its path as the servers know it: with chroot and namespace.
+    node: String,
     saving: Arc<Mutex<Saving>>,
 }
 
@@ -36,7 +36,9 @@ pub(crate) struct Record {
 #[derive(Serialize, Deserialize)]
 struct Header {
     docent_snapshot: u32,
-    path: String,
+    /// Path as the servers know it: so a file of another chroot or namespace is told apart. The servers are
+    /// not named, since their names may change.
+    node: String,
     czxid: i64,
     mzxid: i64,
     version: i32,
@@ -44,15 +46,21 @@ struct Header {
     length: usize,
 }
 
-/// The format.
-const FORMAT: u32 = 1;
+/// The format. Files of format 1 did not say in which chroot and namespace their node was.
+const FORMAT: u32 = 2;
+
+/// The part of the first line that is the same in all formats.
+#[derive(Deserialize)]
+struct FormatOnly {
+    docent_snapshot: u32,
+}
 
 /// Larger files are none of ours.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 impl LocalFile {
-    pub(crate) fn new(file: &Path, path: &str) -> Self {
-        Self { file: file.to_owned(), path: path.to_owned(), saving: Arc::default() }
+    pub(crate) fn new(file: &Path, node: String) -> Self {
+        Self { file: file.to_owned(), node, saving: Arc::default() }
     }
 
     fn saving(&self) -> MutexGuard<'_, Saving> {
@@ -107,7 +115,7 @@ impl LocalFile {
         if all.len() as u64 > LARGEST {
             return Err(invalid("it is too large"));
         }
-        parse(&Bytes::from(all), &self.path)
+        parse(&Bytes::from(all), &self.node)
     }
 
     /// Puts a new file in the place of the old one. A failure is reported: the value is in use all the same.
@@ -171,7 +179,7 @@ impl LocalFile {
         let since_epoch = revision.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let header = Header {
             docent_snapshot: FORMAT,
-            path: self.path.clone(),
+            node: self.node.clone(),
             czxid: revision.czxid,
             mzxid: revision.mzxid,
             version: revision.version,
@@ -189,16 +197,17 @@ fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-fn parse(all: &Bytes, path: &str) -> io::Result<Record> {
+fn parse(all: &Bytes, node: &str) -> io::Result<Record> {
     let end = all.iter().position(|byte| *byte == b'\n').ok_or_else(|| invalid("it has no first line"))?;
     // The faulty line may be the value itself, which may be secret: it is not repeated.
-    let header: Header =
-        serde_json::from_slice(&all[..end]).map_err(|_| invalid("its first line is not a snapshot's"))?;
-    if header.docent_snapshot != FORMAT {
-        return Err(invalid(format!("it has format {}, not {FORMAT}", header.docent_snapshot)));
+    let foreign = |_| invalid("its first line is not a snapshot's");
+    let FormatOnly { docent_snapshot } = serde_json::from_slice(&all[..end]).map_err(foreign)?;
+    if docent_snapshot != FORMAT {
+        return Err(invalid(format!("it has format {docent_snapshot}, not {FORMAT}")));
     }
-    if header.path != path {
-        return Err(invalid(format!("it is about {:?}, not {path:?}", header.path)));
+    let header: Header = serde_json::from_slice(&all[..end]).map_err(foreign)?;
+    if header.node != node {
+        return Err(invalid(format!("it is about {:?}, not {node:?}", header.node)));
     }
     let data = all.slice(end + 1..);
     if data.len() != header.length {
@@ -285,7 +294,7 @@ mod tests {
     }
 
     fn local(folder: &tempfile::TempDir) -> LocalFile {
-        LocalFile::new(&folder.path().join("limits.snapshot"), "/limits")
+        LocalFile::new(&folder.path().join("limits.snapshot"), "/shop/limits".to_owned())
     }
 
     #[test]
@@ -395,7 +404,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = local(&folder);
         let whole = file.text(&record("{}")).unwrap();
-        let other = LocalFile { path: "/other".into(), ..file.clone() };
+        let other = LocalFile { node: "/staging/limits".into(), ..file.clone() };
         let text = String::from_utf8(whole.clone()).unwrap();
         for bad in [
             Vec::new(),
@@ -405,11 +414,21 @@ mod tests {
             whole[..whole.len() - 1].to_vec(),
             [&whole[..], b" "].concat(),
             other.text(&record("{}")).unwrap(),
-            text.replace("\"docent_snapshot\":1", "\"docent_snapshot\":2").into_bytes(),
+            text.replace("\"docent_snapshot\":2", "\"docent_snapshot\":3").into_bytes(),
             text.replace("1700000000123", "-1").into_bytes(),
         ] {
             fs::write(&file.file, &bad).unwrap();
             assert!(file.load().is_none(), "{}", String::from_utf8_lossy(&bad));
+            fs::remove_file(&file.file).unwrap();
+        }
+        // Why it is not taken names both, or both formats.
+        let earlier = br#"{"docent_snapshot":1,"path":"/limits","czxid":3,"mzxid":9,"version":2,"modified_ms":0,"length":2}"#;
+        for (bad, why) in [
+            (other.text(&record("{}")).unwrap(), r#"it is about "/staging/limits", not "/shop/limits""#),
+            ([&earlier[..], b"\n{}"].concat(), "it has format 1, not 2"),
+        ] {
+            fs::write(&file.file, bad).unwrap();
+            assert_eq!(file.try_load().err().unwrap().to_string(), why);
             fs::remove_file(&file.file).unwrap();
         }
         fs::create_dir(&file.file).unwrap();

@@ -10,8 +10,11 @@ use std::sync::Arc;
 pub enum ErrorKind {
     /// An argument breaks a rule; nothing was sent.
     InvalidInput,
-    /// Data or request is larger than the servers accept: nothing was sent. Or the reply is larger than the
-    /// client accepts ([`max_reply`](crate::ClientBuilder::max_reply)): it only read.
+    /// The request is larger than the client sends ([`max_request`](crate::ClientBuilder::max_request)), or
+    /// the reply is larger than the client accepts ([`max_reply`](crate::ClientBuilder::max_reply)): nothing
+    /// was written. Or the servers closed the link twice on a request of this size, as they do on requests
+    /// above their `jute.maxbuffer`; [`may_have_applied`](crate::Error::may_have_applied) says whether the
+    /// outcome of the write is certain.
     TooLarge,
     /// No server could be reached, or none answered, before the deadline. It surely was not applied.
     Timeout,
@@ -148,6 +151,8 @@ struct Inner {
     operation: &'static str,
     path: Option<String>,
     may_have_applied: bool,
+    /// True when it is about a node of the client's own, and not about what the caller asked for.
+    is_of_own_node: bool,
     detail: Option<String>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -159,6 +164,7 @@ impl Error {
             operation,
             path: None,
             may_have_applied: kind == ErrorKind::OutcomeUnknown,
+            is_of_own_node: false,
             detail: None,
             source: None,
         }))
@@ -180,10 +186,22 @@ impl Error {
         Self::new(ErrorKind::TooManyEphemerals, operation).because(detail)
     }
 
+    /// An error of a recipe that cannot take another number at a path: `detail` names the number.
+    pub fn sequence_exhausted(operation: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::SequenceExhausted, operation).because(detail)
+    }
+
     /// Error of a request, or its reply, of `size` bytes. Also of a recipe that finds out before it sends:
     /// what is too large has this one shape.
     pub fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
-        Self::new(ErrorKind::TooLarge, operation).because(format!("{size} bytes, the limit is {limit}"))
+        Self::new(ErrorKind::TooLarge, operation).because(match size > limit {
+            true => format!("{size} bytes, the limit is {limit}"),
+            // Above no limit of this client's: servers close the link on what is above theirs.
+            false => format!(
+                "the servers closed the link twice on a request of {size} bytes, which this client's limit of \
+                 {limit} (max_request) allows: raise jute.maxbuffer on every server, or write less"
+            ),
+        })
     }
 
     pub(crate) fn from_code(code: Code, operation: &'static str) -> Self {
@@ -240,6 +258,17 @@ impl Error {
 
     pub(crate) fn caused_by(self, source: Arc<dyn StdError + Send + Sync>) -> Self {
         self.edit(|inner| inner.source = Some(source))
+    }
+
+    /// The same error, by which `operation` failed before it began: the client may not create a node of its
+    /// own that it needs.
+    pub(crate) fn of_own_node(self, operation: &'static str) -> Self {
+        self.edit(|inner| (inner.operation, inner.is_of_own_node) = (operation, true))
+    }
+
+    /// True when it says nothing about what the caller asked for.
+    pub(crate) fn is_of_own_node(&self) -> bool {
+        self.0.is_of_own_node
     }
 
     pub(crate) fn maybe_applied(self, may_have_applied: bool) -> Self {

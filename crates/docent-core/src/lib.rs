@@ -58,10 +58,10 @@ pub use watch::WatchStream;
 /// versioned nodes, shared caches, calls of users' code.
 pub mod recipe {
     pub use crate::cache::SharedNode;
-    pub use crate::claim::{ClaimRequest, ClaimResult, claim_all};
+    pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
     pub use crate::client::{
-        Hooks, ViewLag, children_of_all, debug_handle, in_time, is_own_session, server_time, spawn,
-        stage_reached,
+        Hooks, ViewLag, children_of_all, debug_handle, ensure_node, in_time, is_own_session, server_time,
+        spawn, stage_reached,
     };
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet, Relay, TurnOver};
@@ -69,7 +69,7 @@ pub mod recipe {
     pub use crate::line::{
         Ahead, ContenderName, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders,
     };
-    pub use crate::node::NodePath;
+    pub use crate::node::{NodePath, is_own_name, is_own_path};
     pub use crate::setup::Stage;
     pub use crate::shared_map::{SharedMap, SharedMapIter};
     pub use crate::task::{HookPanic, SyncStream, call_hook};

@@ -77,6 +77,11 @@ catalogue! {
     HandOffWithoutOwnWatch = "hand-off-without-own-watch",
     /// A session is closed as soon as the lease of a guard is over, while its work may still be stopping.
     SessionClosedAtLoss = "session-closed-at-loss",
+    /// A close or shutdown ends the session as soon as its guards are lost, while their work may still be
+    /// stopping.
+    NoMarginAtClose = "no-margin-at-close",
+    /// A session that one server does not know counts as over, and its nodes as gone.
+    ExpiredIsGone = "expired-is-gone",
     /// The node of a guard whose lease ran out is deleted at once and not a margin later.
     NodeDeletedAtLoss = "node-deleted-at-loss",
     /// A create whose reply was lost is sent again without looking whether it was applied.
@@ -130,6 +135,16 @@ catalogue! {
     HandOutNotCounted = "hand-out-not-counted",
     /// Of the idle consumers of a queue only the first looks for items, also when it is dead.
     OthersDoNotLook = "others-do-not-look",
+    /// Of the idle consumers of a queue the first two look for items alone, also when both are dead.
+    DeadHoldLineUp = "dead-hold-line-up",
+    /// A consumer at the head of the line of the idle stays there beside a free item that it cannot decode,
+    /// and those behind it do not look for items.
+    RefusedNotPassedOn = "refused-not-passed-on",
+    /// A consumer moves an item that it cannot decode to the dead letters once it has known the item for long
+    /// enough, whoever worked on it meanwhile.
+    BuriedBesideOthers = "buried-beside-others",
+    /// In ordered mode a consumer takes the next item where it cannot decode the first.
+    SecondBeforeFirst = "second-before-first",
     /// An item that was claimed for a call which is gone stays claimed.
     LateClaimForgotten = "late-claim-forgotten",
     /// An acknowledgement deletes the item, and leaves its claim behind.
@@ -141,6 +156,10 @@ catalogue! {
     LostCreateForgotten = "lost-create-forgotten",
     /// A claim is taken for the same as long as there is one at its path, whoever made that.
     ClaimUnchecked = "claim-unchecked",
+    /// A claim is handed out while the proof of an earlier claim exists, whose holder can still write.
+    EarlierProofStays = "earlier-proof-stays",
+    /// A client that makes sure that its claim is the newest deletes the proofs of later claims as well.
+    LaterProofGoes = "later-proof-goes",
     /// The announcement of an instance first deletes any node at its path, also one that another process
     /// announced.
     BlindDelete = "blind-delete",
@@ -169,6 +188,12 @@ catalogue! {
     TurnsWithoutLimit = "turns-without-limit",
     /// A task that is given up at the moment at which it gets its turn keeps that for good.
     TurnForgottenOnCancel = "turn-forgotten-on-cancel",
+    /// Ids are counted from a number that forked processes share, and what is found by an id is taken for a
+    /// node of the own session, whichever made it.
+    IdsOfTheProcess = "ids-of-the-process",
+    /// The folder of clients' own nodes has the access control list of the client that was first there, and
+    /// no other place is looked for.
+    OwnFolderOfTheFirst = "own-folder-of-the-first",
     /// A service is not shown as long as one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
 }

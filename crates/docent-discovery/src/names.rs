@@ -1,4 +1,5 @@
 use crate::layout::Placement;
+use docent_core::recipe::is_own_name;
 use docent_core::{Children, Client, Error, WatchStream};
 use futures_core::Stream;
 use futures_util::StreamExt;
@@ -50,7 +51,8 @@ impl Stream for ServiceNames {
 
 /// The services that the children of the base are about.
 pub(crate) fn sorted(placement: &Placement, children: &Children) -> Vec<String> {
-    let mut names: Vec<_> = children.names.iter().map(|name| placement.service(name)).collect();
+    let services = children.names.iter().filter(|name| !is_own_name(name));
+    let mut names: Vec<_> = services.map(|name| placement.service(name)).collect();
     names.sort();
     names
 }

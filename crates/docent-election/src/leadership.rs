@@ -87,6 +87,20 @@ impl Leadership {
         self.share.told.child_token()
     }
 
+    /// Resolves when the leader is asked to resign: by the client's
+    /// [shutdown](docent_core::Client::shutdown), or by an operator who revokes the leader's node, as
+    /// `docent revoke` does. It still leads. Finish the work and [resign](Self::resign); a shutdown takes the
+    /// leadership away once the time for that is over.
+    ///
+    /// Under [`Election::run`](crate::Election::run) a shutdown also cancels the [token](Self::token), and
+    /// stops the work.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.share.hold.revoked().await;
+    }
+
     /// Runs `future` for as long as the leadership is held. The clock is looked at before every poll, so that
     /// work which was paused does not go on after the leadership was lost. A future that blocks its thread
     /// cannot be stopped.
@@ -143,8 +157,9 @@ impl Leadership {
     /// resigns under [`Election::run`](crate::Election::run) goes on to its end without the leadership.
     ///
     /// # Errors
-    /// `Lost` when the leadership had been lost before. `Timeout` when no server could be reached in time,
-    /// `Closed` when the client was closed meanwhile: it resigns in the background then, or with its session.
+    /// `Lost` when the leadership was lost before the servers answered. `Timeout` when no server could be
+    /// reached in time, `Closed` when the client was closed meanwhile: it resigns in the background then, or
+    /// with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: once it was polled, resigning goes on in the background.

@@ -53,8 +53,8 @@ impl Term {
             return hold.give_up().await;
         }
         // Both are submitted at once, in this order.
-        let ((), gone) = join(takeover::clear(hold), async { hold.give_up().await }).await;
-        gone
+        let cleared = Box::pin(takeover::clear(hold));
+        join(cleared, async { hold.give_up().await }).await.1
     }
 }
 

@@ -14,12 +14,21 @@ pub struct NotAcquired {
     pub(crate) ahead: Option<usize>,
     pub(crate) holder: Option<Participant>,
     pub(crate) servers_reachable: bool,
+    /// False when the call ended before it had a ticket: then nothing says that another client is in the way.
+    pub(crate) queued: bool,
 }
 
 impl NotAcquired {
     /// One of which nothing is known but that the servers, if they were asked, answered.
     pub(crate) fn at(path: &str) -> Self {
-        Self { path: path.to_owned(), timeout: None, ahead: None, holder: None, servers_reachable: true }
+        Self {
+            path: path.to_owned(),
+            timeout: None,
+            ahead: None,
+            holder: None,
+            servers_reachable: true,
+            queued: true,
+        }
     }
 
     /// The path of the lock or semaphore, as it was given; of several locks that of the one which was waited
@@ -82,7 +91,8 @@ impl fmt::Display for NotAcquired {
             (false, ..) => f.write_str("the servers were not reached"),
             (true, Some(holder), Some(ahead)) => write!(f, "{holder}, {ahead}"),
             (true, Some(one), None) | (true, None, Some(one)) => f.write_str(&one),
-            (true, None, None) => f.write_str("somebody else holds it or waits for it"),
+            (true, None, None) if !self.queued => f.write_str("no ticket was taken in time"),
+            (true, None, None) => f.write_str("another client holds it or waits for it"),
         }
     }
 }

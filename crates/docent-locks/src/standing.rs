@@ -143,6 +143,7 @@ impl Target {
             holder: place.holder.take(),
             // Less than this is no time to answer in.
             servers_reachable: place.answered || (is_connected && window < Duration::from_millis(250)),
+            queued: place.ticket.is_some(),
         }
     }
 }

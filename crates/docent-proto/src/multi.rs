@@ -157,6 +157,17 @@ pub enum MultiResult {
     Failed(Code),
 }
 
+impl MultiResult {
+    /// Returns the index of the operation for which a multi was refused, and its code. `None` if the multi
+    /// was applied.
+    pub fn first_failure(results: &[Self]) -> Option<(usize, Code)> {
+        results.iter().enumerate().find_map(|(index, result)| match result {
+            Self::Failed(code) if *code != Code::OK => Some((index, *code)),
+            _ => None,
+        })
+    }
+}
+
 impl fmt::Debug for MultiResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -60,7 +60,7 @@ impl PutError {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AckError {
-    /// The delivery had been lost: the item is, or will be, somebody else's. Nothing was written.
+    /// The delivery was lost before anything was written: another consumer has the item, or will have it.
     #[error("ack: {0}")]
     Lost(#[from] Lost),
     /// The item for another queue could not be put: nothing was written.

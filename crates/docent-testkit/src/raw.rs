@@ -173,7 +173,7 @@ impl RawClient {
         self.events.drain(..).collect()
     }
 
-    /// Sends `body` as one frame, whatever it holds. What comes back is for [`frame`](Self::frame).
+    /// Sends `body` as one frame, whatever it holds. The answer is for [`frame`](Self::frame).
     ///
     /// # Errors
     /// When the link fails.

@@ -3,6 +3,7 @@
 
 use docent::config::{SharedCount, SharedValue, TypedNode};
 use docent::locks::{MultiLock, SharedLimit};
+use docent::server::Server;
 use docent::testkit::{FaultProxy, Port, RealServer, eventually, in_line};
 use docent::{
     Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Error, Instance,
@@ -89,6 +90,63 @@ async fn futures_of_locks_and_elections_are_small() -> Result<(), Error> {
         election.run(|leadership| async move { leadership.resign().await }),
     ];
     check(&sizes, RECIPE);
+    Ok(())
+}
+
+/// Guards exist only once they were acquired, from a server.
+#[tokio::test]
+async fn futures_of_guards_are_small() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::start().await?;
+    let client = Client::connect(server.connect_string()).await?;
+    let queue = Queue::<u64>::new(&client, "/q")?;
+    queue.put_all(&[1, 2]).await?;
+    let (other, delivery) = (Queue::<u64>::new(&client, "/done")?, queue.take().await?);
+    let mutex = Mutex::new(&client, "/m")?.acquire().await?;
+    let read = RwLock::new(&client, "/read")?.read().await?;
+    let write = RwLock::new(&client, "/write")?.write().await?;
+    let permit = Semaphore::new(&client, "/s", 3)?.acquire().await?;
+    let locks = ["/a", "/b"].map(|path| Mutex::new(&client, path));
+    let [first, second] = locks;
+    let multi = MultiLock::new([&first?, &second?])?.acquire().await?;
+    let leadership = Election::new(&client, "/e")?.campaign().await?;
+    let one = || mutex.transaction().delete("/a", None);
+    let held = sizes![
+        mutex.verify(),
+        mutex.lost(),
+        mutex.revoked(),
+        mutex.run(std::future::pending::<()>()),
+        read.verify(),
+        read.lost(),
+        write.verify(),
+        write.lost(),
+        permit.verify(),
+        permit.lost(),
+        multi.verify(),
+        multi.lost(),
+        leadership.verify(),
+        leadership.lost(),
+        leadership.revoked(),
+        leadership.proclaim(""),
+        delivery.verify(),
+        delivery.lost(),
+        delivery.revoked(),
+        delivery.run(std::future::pending::<()>()),
+        one().commit(),
+        one().commit_exactly(),
+    ];
+    check(&held, RECIPE);
+    let ended = sizes![
+        mutex.release(),
+        read.release(),
+        write.downgrade(),
+        permit.release(),
+        multi.release(),
+        leadership.resign(),
+        delivery.ack_and_put(&other, &1),
+        queue.take().await?.ack(),
+    ];
+    check(&ended, RECIPE);
+    client.close().await;
     Ok(())
 }
 

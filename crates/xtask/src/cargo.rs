@@ -26,12 +26,16 @@ pub(crate) fn target() -> PathBuf {
 /// planted, and a build folder of its own, so that nothing else is built anew.
 pub(crate) fn build_program(package: &str, program: &str, planted: bool) -> Result<PathBuf> {
     let mut command = cargo(&format!("build --quiet --release --package {package} --bin {program}"));
-    let target = if planted { target().join("planted") } else { target() };
-    if planted {
-        command.env("RUSTFLAGS", "--cfg docent_planted").env("CARGO_TARGET_DIR", &target);
-    }
+    let target = if planted { build_planted(&mut command) } else { target() };
     run(&mut command)?;
     Ok(target.join("release").join(program))
+}
+
+/// Makes a command of cargo build all defects that can be planted, and returns its build folder.
+pub(crate) fn build_planted(command: &mut Command) -> PathBuf {
+    let target = target().join("planted");
+    command.env("RUSTFLAGS", "--cfg docent_planted").env("CARGO_TARGET_DIR", &target);
+    target
 }
 
 /// Runs `command` and fails when it does.

@@ -1,5 +1,5 @@
 use crate::auto_traits;
-use crate::cargo::{cargo, run as execute, succeeds, target};
+use crate::cargo::{build_planted, cargo, run as execute, succeeds};
 use crate::pages;
 use crate::prose;
 use crate::rooms;
@@ -48,9 +48,8 @@ pub(crate) fn run() -> Result<()> {
 fn planted() -> Result<()> {
     let packages: Vec<String> = PLANTED.iter().map(|package| format!("--package {package}")).collect();
     let mut command = cargo(&format!("clippy {} --all-features -- -D warnings", packages.join(" ")));
-    execute(
-        command.env("RUSTFLAGS", "--cfg docent_planted").env("CARGO_TARGET_DIR", target().join("planted")),
-    )
+    build_planted(&mut command);
+    execute(&mut command)
 }
 
 /// Packages that only features need are not built without them.

@@ -8,7 +8,7 @@ use docent::{Client, Error, ErrorKind};
 use docent_battery::Traced;
 use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_proto::OpCode;
-use docent_tests::contenders;
+use docent_tests::{contenders, own_nodes};
 use std::marker::PhantomData;
 
 /// A handle that keeps an ephemeral node of a given name.
@@ -53,8 +53,7 @@ impl<K: Keeps> Recipe for Keeping<K> {
 
     async fn contender(&self, setup: &ContenderSetup) -> Process<K> {
         let client = contenders::connect(setup).await;
-        let markers =
-            async || client.children("/_docent/markers").await.map_or(0, |markers| markers.names.len());
+        let markers = async || own_nodes(&client).await.len();
         let before = markers().await;
         let _other = K::keep_other(&client, &format!("{:x}", client.session_id().unwrap())).await.unwrap();
         while markers().await <= before {}

@@ -3,8 +3,9 @@ use crate::controls::Controls;
 use crate::server;
 use crate::setting::Setting;
 use crate::transport::SimulatedTransport;
-use crate::workload::{ClientCtx, Workload};
+use crate::workload::{ClientCtx, Denied, Workload};
 use docent::client::ClientBuilder;
+use docent::node::Acl;
 use docent::{Client, ConnectionState};
 use docent_checker::{ClientId, ClientRecorder, EventKind, LinkState, Recorder};
 use fastrand::Rng;
@@ -34,8 +35,11 @@ pub(crate) struct Common {
     pub(crate) setting: Setting,
     pub(crate) recorder: Recorder,
     pub(crate) workload: Rc<dyn Workload>,
+    /// Cancelled when the tree is laid out for its tenants.
+    pub(crate) laid_out: CancellationToken,
     /// Cancelled when nothing new may be begun.
     pub(crate) stop: CancellationToken,
+    pub(crate) denied: Denied,
 }
 
 impl ClientHost {
@@ -91,6 +95,9 @@ struct Process {
 
 impl Process {
     async fn run(self) -> turmoil::Result {
+        if self.common.setting.tenants {
+            self.common.laid_out.cancelled().await;
+        }
         loop {
             let id = ClientId { number: self.number, life: self.life.get() };
             let mut rng = Rng::with_seed(self.seed.wrapping_add(u64::from(id.life)));
@@ -115,6 +122,7 @@ impl Process {
             setting: self.common.setting.clone(),
             controls: self.controls.clone(),
             stop: self.common.stop.clone(),
+            denied: self.common.denied.clone(),
         };
         self.spend(ctx, rng).await;
         Ok(watching.await?)
@@ -135,12 +143,20 @@ impl Process {
                 let _ = timeout(after, work).await;
                 None
             }
-            End::Closed(after) => timeout(after, &mut work).await.is_err().then_some(work),
+            End::Closed(after) | End::ShutDown(after, _) => {
+                timeout(after, &mut work).await.is_err().then_some(work)
+            }
         };
         recorder.write(EventKind::Closing);
+        let close = async {
+            let End::ShutDown(_, within) = end else { return client.close().await };
+            let report = client.shutdown(within).await;
+            let left = report.left.into_iter().map(|node| node.path).collect();
+            recorder.write(EventKind::ShutDown(left));
+        };
         match left {
-            Some(work) => drop(join(client.close(), work).await),
-            None => client.close().await,
+            Some(work) => drop(join(close, work).await),
+            None => close.await,
         }
         recorder.write(EventKind::Closed);
     }
@@ -155,6 +171,8 @@ enum End {
     Dropped(Duration),
     /// It is closed while its work goes on.
     Closed(Duration),
+    /// It is shut down while its work goes on, within a time.
+    ShutDown(Duration, Duration),
 }
 
 impl End {
@@ -162,7 +180,14 @@ impl End {
         let after = setting.timeout.mul_f64(20.0 * rng.f64() * rng.f64());
         match rng.u8(..6) {
             0 => Self::Dropped(after),
-            1 => Self::Closed(after),
+            1 => {
+                // Drawn apart from all else.
+                let mut rng = Rng::with_seed(u64::try_from(after.as_nanos()).unwrap_or_default());
+                match rng.bool() {
+                    true => Self::ShutDown(after, setting.timeout.mul_f64(0.5 + 3.0 * rng.f64())),
+                    false => Self::Closed(after),
+                }
+            }
             _ => Self::Done,
         }
     }
@@ -203,6 +228,11 @@ pub(crate) fn builder(
 ) -> ClientBuilder {
     let builder = Client::builder(server::connect_string(setting));
     let builder = if setting.persistent_watches { builder.persistent_watches() } else { builder };
+    // All clients work on the same nodes; only what they keep for themselves is theirs alone.
+    let builder = match setting.tenants {
+        true => builder.auth_digest(name, "word").allow_plaintext_auth().acl([Acl::open_unsafe()]),
+        false => builder,
+    };
     builder
         .session_timeout(setting.timeout)
         .server_tick(setting.tick)

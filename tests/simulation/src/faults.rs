@@ -101,6 +101,7 @@ impl Victims<'_, '_> {
             // It is recorded when a request falls into it.
             Fault::Trap(client, trap) => clients[*client].controls.arm(trap.clone()),
             Fault::Expire(client) => return self.expire(*client),
+            Fault::Deny(client) => return self.deny(*client),
             Fault::Delete(client, first) => return self.delete(&clients[*client], *first),
             Fault::Steal(client) => return self.steal(&clients[*client]),
             Fault::Bounce => self.servers.set_away(true),
@@ -133,7 +134,9 @@ impl Victims<'_, '_> {
             Fault::CutOff | Fault::CutOffAtGrant(_) | Fault::CutOffHolding => {
                 self.servers.follower().into_iter().for_each(Follower::rejoin);
             }
-            Fault::Trap(..) | Fault::Expire(_) | Fault::Delete(..) | Fault::Steal(_) => return,
+            Fault::Trap(..) | Fault::Expire(_) | Fault::Deny(_) | Fault::Delete(..) | Fault::Steal(_) => {
+                return;
+            }
         }
         self.record(fault, EventKind::Healed);
     }
@@ -161,6 +164,15 @@ impl Victims<'_, '_> {
         // Its fault is on record before its end is in the journal.
         self.record(&Fault::Expire(client), EventKind::Fault);
         server.expire(session)
+    }
+
+    fn deny(&mut self, client: usize) -> bool {
+        let Some((session, server)) = self.clients[client].controls.session().zip(self.servers.leader())
+        else {
+            return false;
+        };
+        self.record(&Fault::Deny(client), EventKind::Fault);
+        server.deny_session(session)
     }
 
     /// A process dies, unless it has come to its end.
@@ -209,6 +221,7 @@ impl Victims<'_, '_> {
             Fault::Freeze(client) => (Some(*client), FaultKind::Frozen),
             Fault::Crash(client) => (Some(*client), FaultKind::Crashed),
             Fault::Expire(client) => (Some(*client), FaultKind::Expired),
+            Fault::Deny(client) => (Some(*client), FaultKind::Denied),
             Fault::Bounce => (None, FaultKind::Bounced),
             Fault::ShortTimeouts(_) => (None, FaultKind::ShortTimeouts),
             Fault::CutOff | Fault::CutOffAtGrant(_) | Fault::CutOffHolding => (None, FaultKind::CutOff),

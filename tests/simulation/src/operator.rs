@@ -1,9 +1,14 @@
 use crate::client;
 use crate::controls::Controls;
 use crate::setting::Setting;
+use crate::workload::{PLAIN, Workload};
+use docent::node::Acl;
+use docent::recipe::is_own_path;
 use docent::{Client, CreateMode, ErrorKind};
 use docent_server::Server;
+use std::collections::BTreeSet;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use turmoil::Sim;
 
 /// The operator's name in the simulated network.
@@ -12,6 +17,9 @@ pub(crate) const NAME: &str = "operator";
 /// In the paths of the claims of queues.
 const CLAIMS: &str = "/claims/";
 
+/// At the end of the paths of their proofs.
+const PROOF: &str = "-claim";
+
 /// Somebody outside who uses the same server by a link that no fault strikes.
 #[derive(Debug)]
 pub(crate) struct Operator {
@@ -19,10 +27,19 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// Puts the operator's host into the network. It makes `nodes` at the start.
-    pub(crate) fn add(sim: &mut Sim<'_>, setting: &Setting, nodes: Vec<String>) -> Self {
+    /// Puts the operator's host into the network. It makes the nodes of the workload at the start; then the
+    /// tree is `laid_out`.
+    pub(crate) fn add(
+        sim: &mut Sim<'_>,
+        setting: &Setting,
+        workload: &dyn Workload,
+        laid_out: CancellationToken,
+    ) -> Self {
         let (orders, mut receiver) = mpsc::unbounded_channel::<String>();
-        let setting = setting.clone();
+        let (setting, mut nodes) = (setting.clone(), workload.nodes());
+        if setting.tenants {
+            nodes.splice(0..0, folders(workload));
+        }
         sim.client(NAME, async move {
             let client = client::builder(&setting, NAME, &Controls::default(), None).connect().await?;
             for node in nodes {
@@ -32,6 +49,10 @@ impl Operator {
                     created => drop(created?),
                 }
             }
+            if setting.tenants {
+                client.set_acl("/", [Acl::read_all(), Acl::creator_all()], None).await?;
+            }
+            laid_out.cancel();
             while let Some(path) = receiver.recv().await {
                 delete(&client, &path).await?;
             }
@@ -53,6 +74,12 @@ impl Operator {
     pub(crate) fn dismiss(&mut self) {
         self.orders = None;
     }
+}
+
+/// The folders at the root that the clients of a workload write below, each once.
+fn folders(workload: &dyn Workload) -> BTreeSet<String> {
+    let all = workload.nodes().into_iter().chain(workload.emptied()).chain([format!("{PLAIN}/0")]);
+    all.filter_map(|path| Some(format!("/{}", path.split('/').nth(1)?))).collect()
 }
 
 /// Deletes a node that may be gone by then, or have got children, while the server may be away.
@@ -86,5 +113,5 @@ pub(crate) fn claims(server: &Server, session: i64) -> Vec<String> {
 /// A node that stands for a place in a line or the like, as against markers, and claims: those may be
 /// somebody else's in the next moment, so that nobody deletes them by hand.
 fn is_place(path: &str) -> bool {
-    !path.starts_with("/_docent") && !path.contains(CLAIMS)
+    !is_own_path(path) && !path.contains(CLAIMS) && !path.ends_with(PROOF)
 }

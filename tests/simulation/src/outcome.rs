@@ -1,4 +1,5 @@
 use crate::setting::Setting;
+use docent::recipe::is_own_path;
 use docent_checker::{Coverage, EventKind, FaultKind, Invariant, Run, Violation, check, report};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,11 +29,21 @@ pub(crate) struct Failure {
 }
 
 impl Outcome {
-    /// Holds a run against all invariants. `unfinished` is what did not come to its end.
-    pub(crate) fn new(setting: Setting, run: Run, emptied: &[String], unfinished: Option<String>) -> Self {
+    /// Holds a run against all invariants. `unfinished` is what did not come to its end, and `denied` are the
+    /// operations that failed for want of a permission.
+    pub(crate) fn new(
+        setting: Setting,
+        run: Run,
+        emptied: &[String],
+        unfinished: Option<String>,
+        denied: &[String],
+    ) -> Self {
         let mut failures = Vec::new();
         if let Some(text) = unfinished {
             failures.push(Failure { name: "end".to_owned(), text });
+        }
+        for error in denied {
+            failures.push(Failure { name: "denied".to_owned(), text: error.clone() });
         }
         for node in left_over(&run, emptied) {
             failures.push(Failure { name: "nodes".to_owned(), text: format!("{node} is left") });
@@ -70,7 +81,10 @@ fn broken(violation: &Violation) -> String {
 /// Nodes below the paths that must be empty at the end.
 fn left_over<'a>(run: &'a Run, emptied: &'a [String]) -> impl Iterator<Item = &'a String> {
     let is_below = |node: &str, path: &str| node.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
-    run.facts.end.nodes.iter().filter(move |node| emptied.iter().any(|path| is_below(node, path)))
+    // An election with a takeover delay keeps its node by this child.
+    let stays = |node: &str| is_own_path(node) || node.ends_with("/docent-keeper");
+    let nodes = run.facts.end.nodes.iter().filter(move |node| !stays(node));
+    nodes.filter(move |node| emptied.iter().any(|path| is_below(node, path)))
 }
 
 /// One line for machines: words of the form `key=value`.

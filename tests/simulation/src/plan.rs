@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     Trap(usize, Trap),
     /// The server ends a client's session.
     Expire(usize),
+    /// The server says that a client's session is over, which lives on.
+    Deny(usize),
     /// An operator deletes a client's newest node, or the first of the line in which that is.
     Delete(usize, bool),
     /// An operator deletes all claims of a client.
@@ -100,7 +102,7 @@ const SESSION: &[Kind] =
 impl Fault {
     /// False for what only happens.
     fn lasts(&self) -> bool {
-        !matches!(self, Self::Trap(..) | Self::Expire(_) | Self::Delete(..) | Self::Steal(_))
+        !matches!(self, Self::Trap(..) | Self::Expire(_) | Self::Deny(_) | Self::Delete(..) | Self::Steal(_))
     }
 }
 
@@ -152,6 +154,15 @@ pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -
                 let trap = Trap::new(Bait::NextEvent, rng.u32(1..=2), Effect::ResetAfter);
                 (Fault::Trap(client, trap), Duration::ZERO)
             });
+        }
+    }
+    // A leader that has lost its followers ends sessions by its own clock, and the next one knows nothing of
+    // that.
+    let mut rng = apart(setting.seed, *b"\0\0denied");
+    if rng.u8(..3) == 0 {
+        for client in 0..setting.clients {
+            let mut rng = rng.fork();
+            fill(setting, &mut rng, &mut plan, |_| (Fault::Deny(client), Duration::ZERO));
         }
     }
     plan.sort_by_key(|planned| planned.at);
@@ -317,7 +328,7 @@ mod tests {
             };
             kinds.insert(kind.split(['(', ' ']).next().unwrap_or_default().to_owned());
         }
-        let all = "Bounce Crash Cut CutOff CutOffAtGrant CutOffHolding CutToClient CutToServer Delete Expire Freeze Hold ShortTimeouts Slow Steal Trap";
+        let all = "Bounce Crash Cut CutOff CutOffAtGrant CutOffHolding CutToClient CutToServer Delete Deny Expire Freeze Hold ShortTimeouts Slow Steal Trap";
         assert_eq!(kinds.into_iter().collect::<Vec<_>>().join(" "), all);
     }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Setting {
     /// Whether a follower has the operations of ZooKeeper 3.5 alone, as in an ensemble that is being
     /// upgraded.
     pub(crate) old_follower: bool,
+    /// Whether each client has credentials of its own, in a tree whose root is closed: everyone may read it,
+    /// and create nodes below the folders of the workload alone.
+    pub(crate) tenants: bool,
     /// For how long a follower that lost its leader goes on serving.
     pub(crate) sync_limit: Duration,
     /// How long a client's operations may take.
@@ -60,6 +63,7 @@ impl Setting {
             zxid_in_events: apart(options.seed, *b"\0event\0\0").bool(),
             persistent_watches: apart(options.seed, *b"\0persist").bool(),
             old_follower: apart(options.seed, *b"\0old-one").bool(),
+            tenants: apart(options.seed, *b"\0tenants").u8(..3) == 0,
             relay: rng.bool().then(|| if rng.bool() { tick } else { tick / 2 }),
             sync_limit: tick * [5, 10, 30][rng.usize(..3)],
             operation_timeout: timeout.mul_f64(1.0 + 4.0 * rng.f64()),

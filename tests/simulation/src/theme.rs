@@ -24,8 +24,11 @@ pub(crate) enum Theme {
     /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so
     /// that others can make the same.
     StolenClaims,
-    /// One client after the other dies, with nothing else wrong: its places in lines stay until the servers
-    /// end its session. Only for workloads that ask for it.
+    /// Some processes stand still for a part of a timeout, and meanwhile an operator deletes their claims.
+    /// Their sessions and links live on.
+    StolenFromStalled,
+    /// One client after the other dies, or several together, with nothing else wrong: their places in lines
+    /// stay until the servers end their sessions. Only for workloads that ask for it.
     Deaths,
 }
 
@@ -39,6 +42,7 @@ impl Theme {
             7..10 if outlasts_clients(setting) => Some(Self::LateWrites),
             2 if outlasts_clients(setting) => Some(Self::StallThenCutOff),
             3 => Some(Self::StolenClaims),
+            4 => Some(Self::StolenFromStalled),
             _ => None,
         }
     }
@@ -55,6 +59,7 @@ impl Theme {
                 Self::LateWrites => sequence.late_writes(),
                 Self::StallThenCutOff => sequence.stall_then_cut_off(),
                 Self::StolenClaims => sequence.stolen_claims(),
+                Self::StolenFromStalled => sequence.stolen_from_stalled(),
                 Self::Deaths => sequence.death(),
             };
             // Time for new sessions, and for holds to begin.
@@ -156,10 +161,26 @@ impl Sequence<'_> {
         self.after(lasts)
     }
 
+    fn stolen_from_stalled(&mut self) -> Duration {
+        // Short enough that leases and links last.
+        let lasts = self.between(0.1, 0.3);
+        for client in self.some_clients() {
+            self.push(0.0, lasts, Fault::Freeze(client));
+            let at = self.between(0.01, 0.05);
+            self.push(at, 0.0, Fault::Steal(client));
+        }
+        self.after(lasts)
+    }
+
     fn death(&mut self) -> Duration {
-        let client = self.rng.usize(..self.setting.clients);
         let lasts = self.between(0.8, 1.2);
-        self.push(0.0, lasts, Fault::Crash(client));
+        let dying = match self.rng.bool() {
+            true => self.few_clients(),
+            false => vec![self.rng.usize(..self.setting.clients)],
+        };
+        for client in dying {
+            self.push(0.0, lasts, Fault::Crash(client));
+        }
         self.after(lasts)
     }
 
@@ -294,12 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn one_client_dies_at_a_time_and_only_where_that_is_asked_for() {
+    fn clients_die_one_after_the_other_or_together_and_only_where_that_is_asked_for() {
         assert!(plans(Theme::Deaths).is_empty());
         for (setting, _) in plans(Theme::StolenClaims) {
             let deaths = spans(&Theme::Deaths.plan(&setting), |fault| matches!(fault, Fault::Crash(_)));
             assert!(deaths.len() > 1, "seed {}", setting.seed);
-            assert!(deaths.windows(2).all(|pair| pair[0].1 < pair[1].0), "seed {}", setting.seed);
+            let in_turn = |pair: &[(Duration, Duration)]| pair[0] == pair[1] || pair[0].1 < pair[1].0;
+            assert!(deaths.windows(2).all(in_turn), "seed {}", setting.seed);
         }
     }
 
@@ -311,6 +333,23 @@ mod tests {
             let cuts = spans(&plan, is_cut);
             for (at, _) in spans(&plan, |fault| matches!(fault, Fault::Steal(_))) {
                 assert!(cuts.iter().any(|(from, to)| (*from..*to).contains(&at)), "seed {}", setting.seed);
+            }
+        }
+    }
+
+    #[test]
+    fn claims_are_stolen_while_their_processes_stand_still_and_leases_last() {
+        let plans = plans(Theme::StolenFromStalled);
+        assert!((20..60).contains(&plans.len()), "{} of 400 runs", plans.len());
+        for (setting, plan) in plans {
+            let stalls = spans(&plan, |fault| matches!(fault, Fault::Freeze(_)));
+            assert!(
+                stalls.iter().all(|(from, to)| *to - *from < setting.timeout / 3),
+                "seed {}",
+                setting.seed
+            );
+            for (at, _) in spans(&plan, |fault| matches!(fault, Fault::Steal(_))) {
+                assert!(stalls.iter().any(|(from, to)| (*from..*to).contains(&at)), "seed {}", setting.seed);
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::plan;
 use crate::server::Servers;
 use crate::setting::Setting;
-use crate::workload::{self, Workload};
+use crate::workload::{self, Denied, Workload};
 use anyhow::{Context, Result, bail};
 use docent_checker::{Change, EventKind, Facts, Recorder, Run};
 use docent_server::{Server, Transaction, TransactionKind};
@@ -34,6 +34,7 @@ pub(crate) struct World {
     faults: Faults,
     observers: Option<Observers>,
     stop: CancellationToken,
+    denied: Denied,
 }
 
 impl World {
@@ -48,8 +49,13 @@ impl World {
             format!("recipe {:?} must be one of {:?}", options.recipe, workload::names().collect::<Vec<_>>())
         })?;
         let observers = number_of_observers(&setting, &*workload);
-        // Observers ask each server for operations that an old one does not have.
-        let setting = Setting { old_follower: setting.old_follower && observers == 0, ..setting };
+        // Observers ask each server for operations that an old one does not have, and have no credentials.
+        let setting = Setting {
+            old_follower: setting.old_follower && observers == 0,
+            tenants: setting.tenants && observers == 0,
+            timeout: setting.timeout.max(workload.least_timeout()),
+            ..setting
+        };
         let plan = match options.calm {
             true => Vec::new(),
             false => plan::draw(&setting, workload.theme(), &mut rng.fork()),
@@ -59,13 +65,16 @@ impl World {
         let recorder = Recorder::new(move || clock.now());
         let mut sim = network(options, &setting);
         let servers = Servers::add(&mut sim, &setting, &time);
-        let operator = Operator::add(&mut sim, &setting, workload.nodes());
-        let stop = CancellationToken::new();
+        let (stop, laid_out) = (CancellationToken::new(), CancellationToken::new());
+        let operator = Operator::add(&mut sim, &setting, &*workload, laid_out.clone());
+        let denied = Denied::default();
         let common = Common {
             setting: setting.clone(),
             recorder: recorder.clone(),
             workload: Rc::clone(&workload),
+            laid_out,
             stop: stop.clone(),
+            denied: denied.clone(),
         };
         let numbers = 0..u32::try_from(setting.clients).context("so many clients")?;
         let clients = numbers.map(|number| ClientHost::add(&mut sim, number, &common, &mut rng)).collect();
@@ -83,6 +92,7 @@ impl World {
             faults,
             observers,
             stop,
+            denied,
         })
     }
 
@@ -92,7 +102,7 @@ impl World {
         let journal = self.servers.leader().map(Server::journal).unwrap_or_default();
         let facts = self.facts(&journal);
         let run = Run { events: self.recorder.events(), journal: Change::of(&journal, 0), facts };
-        Outcome::new(self.setting, run, &self.workload.emptied(), unfinished)
+        Outcome::new(self.setting, run, &self.workload.emptied(), unfinished, &self.denied.all())
     }
 
     /// Facts that neither the record nor the journal tells.

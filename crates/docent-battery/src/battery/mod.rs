@@ -10,6 +10,8 @@
 //! - [`close`]: the client is closed at every poll of those futures.
 //! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen;
 //!   [`black_holes`] does the first of these a hundred times, at all moments.
+//! - [`shutdown`]: the client of a holder is shut down: the holder is asked to give up, and its work has time
+//!   to stop.
 //!
 //! For recipes without a guard there are their parts: a [`Break`] of the link at a request that was
 //! [`Asked`], [`poll_times`], [`abandon_at`] and [`longest_pause`].
@@ -68,6 +70,7 @@ mod lost_reply;
 mod polls;
 mod recipe;
 mod round;
+mod shutdown;
 
 pub use asked::{Asked, BREAKS, Break};
 pub use cancel::cancel;
@@ -76,4 +79,5 @@ pub use close::close;
 pub use loss::{black_holes, loss};
 pub use lost_reply::lost_reply;
 pub use polls::{abandon_at, poll_times};
-pub use recipe::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
+pub use recipe::{Contender, ContenderSetup, Fault, Recipe, ShutsDown, Step, unanswered};
+pub use shutdown::shutdown;

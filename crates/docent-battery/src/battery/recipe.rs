@@ -87,6 +87,15 @@ pub trait Contender {
     fn close(&self) -> impl Future<Output = ()>;
 }
 
+/// A participant whose client can be shut down in order.
+pub trait ShutsDown: Contender {
+    /// Resolves when the holder is asked to give `held` up.
+    fn revoked(&self, held: &Self::Held) -> impl Future<Output = ()>;
+
+    /// Shuts its client down within this time. True when nothing was left behind, and nothing taken away.
+    fn shutdown(&self, within: Duration) -> impl Future<Output = bool>;
+}
+
 /// Setup of a [`Contender`]: the server and namespace that it uses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -115,6 +115,24 @@ pub(super) const WORKLOADS: &[Workload] = &[
         FOUR,
         &[row("queue 4×4, batches of 10, 1/s", "rate", AtLeast(6.0))],
     ),
+    queue(
+        "queue-prefetch",
+        "queue producers=1 consumers=1 prefetch=32 flight=64",
+        ONE,
+        &[row("queue 1×1, 32 claimed ahead, 1/s", "rate", AtLeast(6.0))],
+    ),
+    queue(
+        "queue-burst-1x1",
+        "queue-burst producers=1 consumers=1 items=5000 flight=64",
+        ONE,
+        &[row("queue 1×1, burst of 5,000, 1/s", "rate", AtLeast(2.4))],
+    ),
+    queue(
+        "queue-burst-4x4",
+        "queue-burst producers=4 consumers=4 items=5000 flight=64",
+        FOUR,
+        &[row("queue 4×4, burst of 5,000, 1/s", "rate", AtLeast(1.4))],
+    ),
     curator("simple-100", "simple-queue backlog=100", &[told("SimpleQueue, backlog of 100, 1/s", "rate")]),
     Workload {
         theirs: Some((Side::Docent, "simple-queue backlog=100")),

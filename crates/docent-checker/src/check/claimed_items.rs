@@ -1,11 +1,12 @@
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, End};
 use crate::journal_replay::NodeLife;
 use crate::queue_item::Item;
 use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 
 /// **No claim without an item**: a claim is made of an item that is there, and goes in the step that deletes
-/// the item, if it is not gone before. So is what counts its hand-outs, which is there for one step.
+/// the item, if it is not gone before. **One proof at a time**: the proof of a claim that its client gives up
+/// goes in the same step; and an item is handed out only once the proofs of earlier claims are gone.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for claim in &queues.strays {
@@ -14,11 +15,29 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for item in queues.items.values() {
         let left = item.claims.iter().filter(|claim| outlives(claim, item));
         found.extend(left.map(|claim| violation(claim, "stays behind its item:")));
-        let stays =
-            |counter: &&&NodeLife| counter.gone.is_none_or(|gone| gone.when.zxid != counter.created.zxid);
-        let counters = item.counters.iter().filter(stays);
-        found.extend(counters.map(|counter| violation(counter, "is there for longer than a step:")));
+        for claim in &item.claims {
+            let left = item.proofs_of(claim).filter(|proof| is_left_behind(analysis, claim, proof));
+            found.extend(left.map(|proof| violation(proof, "stays behind its claim:")));
+        }
     }
+    for delivered in &queues.deliveries {
+        let Some((item, claim)) = queues.claim_of(delivered) else { continue };
+        let grain = analysis.tolerances().grain;
+        let older = item.proofs.iter().filter(|proof| {
+            proof.created.zxid < claim.created.zxid
+                && proof.gone.is_none_or(|gone| gone.when.at > delivered.at + grain)
+        });
+        found.extend(older.map(|proof| violation(proof, "is there while its item is handed out anew:")));
+    }
+}
+
+/// True for a proof that is there after its client gave the claim up.
+fn is_left_behind(analysis: &Analysis<'_>, claim: &NodeLife, proof: &NodeLife) -> bool {
+    claim.gone.is_some_and(|gone| {
+        analysis.end_of(claim, gone) == End::Own
+            && proof.created.zxid < gone.when.zxid
+            && proof.gone.is_none_or(|end| end.when.zxid > gone.when.zxid)
+    })
 }
 
 /// True when a claim was there after its item.
@@ -57,10 +76,21 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_a_hand_out_is_there_for_one_step() {
+    fn a_proof_goes_with_its_claim() {
         let (mut history, given) = HistoryBuilder::of_delivery();
-        let counter = format!("{}/count", given.item.node);
-        history.at(300).make(&counter, 2, 0).at(301).delete_path(&counter, 2);
+        history.at(300).given_back(&given).delete_path(&given.claim(), 2).at(301).evict(&given);
         history.end(1_000).breaks(Q10);
+    }
+
+    #[test]
+    fn an_item_that_is_handed_out_while_an_earlier_proof_is_there_is_caught() {
+        let (mut history, first) = HistoryBuilder::of_delivery();
+        // An operator deletes the claim.
+        history.at(300).delete_path(&first.claim(), 1);
+        let mut evicted = history.clone();
+        evicted.at(310).evict(&first).at(320).give(2, &first.item, 2);
+        evicted.end(1_000).holds();
+        history.at(320).give(2, &first.item, 2);
+        history.at(400).evict(&first).end(1_000).breaks(Q10);
     }
 }

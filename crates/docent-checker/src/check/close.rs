@@ -1,13 +1,16 @@
 use crate::analysis::Analysis;
 use crate::event::{ClientId, EventKind};
+use crate::journal_replay::NodeLife;
 use crate::timeline::Timeline;
 use crate::violation::{Found, Invariant, Violation};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// **Close**: when it returns the client's sessions are gone from the server, with their nodes, and the
 /// client asks for nothing any more.
 ///
-/// When no server could be reached meanwhile, the sessions run out by themselves.
+/// When no server could be reached meanwhile, the sessions run out by themselves. A shutdown names every node
+/// that it leaves behind.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for (client, life) in &analysis.clients {
         let Some(closed) = life.closed else { continue };
@@ -16,6 +19,9 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         }
     }
     for (_, event) in analysis.events() {
+        if let (Some(client), EventKind::ShutDown(named)) = (event.client, &event.kind) {
+            found.extend(not_named(analysis, client, event.at, named));
+        }
         let Some(client) = event.client.filter(|_| matches!(event.kind, EventKind::Asked { .. })) else {
             continue;
         };
@@ -54,6 +60,37 @@ fn still_there(
             analysis.replay.nodes().iter().filter(|node| node.owner == session && node.is_alive_at(due));
         nodes.fold(violation, |violation, node| violation.path(&node.path))
     })
+}
+
+/// Nodes that a shutdown left behind without a word. Those whose creation may not have been acknowledged are
+/// not known to it.
+fn not_named(analysis: &Analysis<'_>, client: ClientId, at: Duration, named: &[String]) -> Vec<Violation> {
+    let Some(life) = analysis.life(client) else { return Vec::new() };
+    let sessions: BTreeSet<i64> = analysis.sessions_of(client).collect();
+    let tolerances = analysis.tolerances();
+    let left = |node: &&NodeLife| {
+        let created = node.created.at;
+        let acknowledged =
+            life.apart.spare(created.saturating_sub(tolerances.grain), created + tolerances.round_trip);
+        sessions.contains(&node.owner)
+            && !is_mark(&node.path)
+            && node.is_alive_at(at + tolerances.grain)
+            && acknowledged
+            && !named.contains(&node.path)
+    };
+    let left = analysis.replay.nodes().iter().filter(left);
+    let violation = |node: &NodeLife| {
+        Violation::new(Invariant::K7, at, "a shutdown left this behind, and does not say so:")
+            .client(client)
+            .path(&node.path)
+    };
+    left.map(violation).collect()
+}
+
+/// True for a node for which nobody waits: one in a folder of the client's own, and the proof of a claim.
+pub(super) fn is_mark(path: &str) -> bool {
+    let is_own = |rest: &str| rest.is_empty() || rest.starts_with('-');
+    path.ends_with("-claim") || path.split('/').any(|name| name.strip_prefix("_docent").is_some_and(is_own))
 }
 
 /// True when the last it told before a time was that it is connected.
@@ -107,5 +144,25 @@ mod tests {
     fn who_is_closed_asks_for_nothing() {
         let mut history = HistoryBuilder::good();
         history.at(500).tell(0, EventKind::Asked { op: 11, path: None }).end(1_000).breaks(K7);
+    }
+
+    #[test]
+    fn a_shutdown_names_what_it_leaves() {
+        let shut_down = |named: Vec<String>, gone: bool| {
+            let mut history = HistoryBuilder::new();
+            let attempt = history.at(100).begin(0);
+            history.create(attempt).at(110).grant(attempt);
+            let node = history.node(attempt);
+            let named = if named.is_empty() { named } else { vec![node] };
+            history.at(3_000).fault(0, FaultKind::Cut).tell(0, EventKind::Closing).at(3_100).dropped(attempt);
+            if gone {
+                history.delete(attempt);
+            }
+            history.at(4_000).tell(0, EventKind::ShutDown(named)).tell(0, EventKind::Closed);
+            history.at(9_000).end_session(1, Expired).end(15_000)
+        };
+        shut_down(Vec::new(), true).holds();
+        shut_down(vec!["it".to_owned()], false).holds();
+        shut_down(Vec::new(), false).breaks(K7);
     }
 }

@@ -81,6 +81,9 @@ fn unfounded(analysis: &Analysis<'_>, life: &Timeline, link: &Link) -> Option<Wr
     if ended.is_some_and(|(ended, _)| ended.at <= link.at + analysis.tolerances().grain) {
         return None;
     }
+    if analysis.was_denied(session, link.at) {
+        return None;
+    }
     // A session is given up a whole timeout after the last possible lease, or a third of it after a process
     // woke up.
     let third = analysis.facts().shortest_timeout / 3;
@@ -198,6 +201,13 @@ mod tests {
             .link(0, LinkState::Lost)
             .end(6_000)
             .breaks(K1);
+    }
+
+    #[test]
+    fn a_session_that_lives_is_lost_if_a_server_denies_it() {
+        let mut history = HistoryBuilder::new();
+        history.at(5_000).fault(0, FaultKind::Denied).link(0, LinkState::Suspended);
+        history.at(5_100).link(0, LinkState::Lost).end(6_000).holds();
     }
 
     #[test]

@@ -3,13 +3,15 @@ use crate::event::Settlement;
 use crate::hand_outs::HandOuts;
 use crate::queue_item::Item;
 use crate::queues::Queues;
-use crate::run::{DeadReason, Queued, QueuedAs};
+use crate::run::{DeadReason, Decodable, Queued, QueuedAs};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 
 /// **Dead letters**: one is written in the step that deletes its item, once for each, and for a reason: the
 /// item was handed out as often as is allowed (of claims of nobody see Q4), its consumer rejects it, or it
-/// cannot be decoded. Of those that cannot nobody is handed one.
+/// cannot be decoded. An item is handed only to clients that can decode it. One that clients of the newer
+/// version can decode is moved by an older one no earlier than it was left to others for long enough, since
+/// it came and since each hand-out.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut seen = BTreeSet::new();
@@ -31,8 +33,14 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         found.push(Violation::new(Invariant::Q7, at, what).path(&letter.node));
     }
     for delivered in &queues.deliveries {
-        if queues.items.get(delivered.node).is_some_and(|item| !item.decodable) {
-            let what = format!("item {} was handed out, and cannot be decoded:", delivered.item);
+        let decodable = queues.items.get(delivered.node).map(|item| item.decodable);
+        let is_wrong = match decodable {
+            Some(Decodable::Nobody) => true,
+            Some(Decodable::Newer) => !queues.newer.contains(&delivered.client),
+            _ => false,
+        };
+        if is_wrong {
+            let what = format!("item {} was handed out to a client that cannot decode it:", delivered.item);
             let violation = Violation::new(Invariant::Q7, delivered.at, what);
             found.push(violation.client(delivered.client).path(delivered.node));
         }
@@ -42,9 +50,13 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 fn has_reason(analysis: &Analysis<'_>, queues: &Queues<'_>, letter: &Queued, item: &Item<'_>) -> bool {
     let QueuedAs::DeadLetter { reason } = letter.kind else { return false };
     match reason {
-        DeadReason::Undecodable => !item.decodable,
+        DeadReason::Undecodable => match item.decodable {
+            Decodable::All => false,
+            Decodable::Newer => was_left_to_others(analysis, queues, item),
+            Decodable::Nobody => true,
+        },
         DeadReason::TooManyDeliveries => {
-            let most = analysis.facts().queues.get(&letter.queue).copied().unwrap_or(u32::MAX);
+            let most = queues.rules(analysis, &letter.queue).max_deliveries;
             let HandOuts { handed, excused } = HandOuts::by(analysis, queues, letter.item, letter.zxid);
             handed + excused >= most as usize
         }
@@ -57,6 +69,17 @@ fn has_reason(analysis: &Analysis<'_>, queues: &Queues<'_>, letter: &Queued, ite
             })
         }
     }
+}
+
+/// True when an item was not handed out for long enough before it was gone.
+fn was_left_to_others(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>) -> bool {
+    let Some(gone) = item.node.gone else { return true };
+    // The claim by which it went is none.
+    let others = item.claims.iter().filter(|claim| claim.gone.is_some_and(|end| end.when < gone.when));
+    let handed_out = others.filter(|claim| item.counts(claim)).filter_map(|claim| item.counted(claim));
+    let since = handed_out.map(|counted| counted.at).max().unwrap_or(item.node.created.at);
+    let patience = queues.rules(analysis, &item.queued.queue).undecodable_after;
+    since + patience <= gone.when.at + analysis.tolerances().grain
 }
 
 #[cfg(test)]
@@ -107,6 +130,23 @@ mod tests {
     }
 
     #[test]
+    fn one_that_only_newer_clients_decode_is_handed_to_them_and_left_to_them_for_long_enough() {
+        let mut history = HistoryBuilder::new();
+        let item = history.patient(2_000).at(100).put(0, 7);
+        history.of_newer_kind(&item);
+        history.clone().at(1_000).bury(1, &item, Undecodable).end(4_000).breaks(Q7);
+        history.clone().at(2_200).bury(1, &item, Undecodable).end(4_000).holds();
+        let take = history.at(1_500).take_newer(2, true);
+        let given = history.give(2, &item, 1);
+        history.over(2, take).given_back(&given).delete_claim(&given);
+        history.clone().at(2_200).bury(1, &item, Undecodable).end(4_000).breaks(Q7);
+        history.clone().at(3_600).bury(1, &item, Undecodable).end(4_000).holds();
+        let take = history.at(3_000).take(3, true);
+        history.give(3, &item, 2);
+        history.over(3, take).end(4_000).breaks(Q7);
+    }
+
+    #[test]
     fn a_letter_whose_item_stays_is_caught() {
         let (mut history, item) = tried(2);
         history.letter(&item, TooManyDeliveries).end(1_000).breaks(Q7);
@@ -116,9 +156,9 @@ mod tests {
     fn claims_that_nobody_got_are_no_deliveries() {
         let (mut history, item) = tried(1);
         let take = history.at(5_000).take(1, true);
-        let claim = history.claim(1, &item);
+        history.claim(1, &item);
         history.over(1, take).at(5_010);
-        history.clone().delete_path(&claim, 2).bury(1, &item, TooManyDeliveries).end(6_000).breaks(Q7);
+        history.clone().end_claim(1, &item).bury(1, &item, TooManyDeliveries).end(6_000).breaks(Q7);
         history.tell(1, EventKind::Crashed).at(5_500).end_session(2, EndCause::Expired);
         history.bury(2, &item, TooManyDeliveries).end(6_000).holds();
     }

@@ -14,8 +14,8 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         // Without a claim there is nothing to count: see Q6.
         let Some((item, claim)) = queues.claim_of(delivered) else { continue };
         let HandOuts { handed, excused } =
-            HandOuts::by(analysis, &queues, delivered.item, claim.created.zxid);
-        let most = analysis.facts().queues.get(&item.queued.queue).copied().unwrap_or(u32::MAX);
+            HandOuts::by(analysis, &queues, delivered.item, item.claimed(claim));
+        let most = queues.rules(analysis, &item.queued.queue).max_deliveries;
         let said = delivered.count.map(|count| count as usize);
         let what = if said.is_none_or(|said| said < handed || said > handed + excused) {
             let excuse = format!("{excused} claims of nobody may count");
@@ -79,8 +79,7 @@ mod tests {
         after_nobodys(1, take_back).holds();
         after_nobodys(2, take_back).breaks(Q4);
         let leave = |history: &mut HistoryBuilder, item: &Stored| {
-            let claim = item.node.replace("/items/", "/claims/");
-            history.delete_path(&claim, 2);
+            history.end_claim(1, item);
         };
         after_nobodys(2, leave).breaks(Q4);
         after_nobodys(1, leave).holds();

@@ -2,14 +2,16 @@ use super::orphans::due;
 use crate::analysis::{Analysis, End};
 use crate::event::ClientId;
 use crate::journal_replay::NodeLife;
-use crate::queues::{Delivered, Queues, Take};
+use crate::queues::{Delivered, Queues, Take, Ticket};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Claims and places are given up**: a claim is there only while its delivery is held or a take of its
-/// client is under way, and for [`KEEP`] after that for the next take; a place in the line of the idle only
-/// while a take is. After that they go as soon as the client is connected and well for a moment, or else with
-/// its session. The claim of an item that was given back for later is there until then.
+/// client is under way, and for [`KEEP`] after that for the next take; so is a ticket for the lock in ordered
+/// mode; a place in the line of the idle only while a take is. After that they go as soon as the client is
+/// connected and well for a moment, or else with its session. An item that was given back for later is at a
+/// place that says until when, from the step on in which its claim goes; in ordered mode the ticket is there
+/// until then.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for item in queues.items.values() {
@@ -21,6 +23,16 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             };
             found.extend(left(analysis, client, claim, needed));
             found.extend(too_early(analysis, &queues, client, claim, &item.node.path));
+        }
+    }
+    let is_claim = |ticket: &Ticket<'_>| {
+        let mut claims = queues.items.values().flat_map(|item| &item.claims);
+        claims.any(|claim| std::ptr::eq(*claim, ticket.node))
+    };
+    for ticket in queues.tickets.iter().filter(|ticket| !is_claim(ticket)) {
+        if let Some(client) = analysis.client_of(ticket.node.owner) {
+            let needed = taken(queues.takes_of(client, ticket.queue), ticket.node, KEEP);
+            found.extend(left(analysis, client, ticket.node, needed));
         }
     }
     for (queue, node) in &queues.idle {
@@ -59,7 +71,8 @@ fn taken<'b>(takes: impl Iterator<Item = &'b Take<'b>>, node: &NodeLife, kept: D
     Some(until)
 }
 
-/// A claim that its client gave up before the time for which the item was given back.
+/// A claim that its client gave up before the time for which the item was given back, without moving the item
+/// to a place with that time.
 fn too_early(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
@@ -71,7 +84,9 @@ fn too_early(
     let (due, gone) = (delivered.given_back?, claim.gone?);
     let (life, gone_at) = (analysis.life(client)?, gone.when.at);
     let well = life.apart.spare(claim.created.at, gone_at) && analysis.end_of(claim, gone) == End::Own;
-    if gone_at + analysis.tolerances().grain >= due || !well {
+    let is_late_enough = |at: Duration| at + analysis.tolerances().grain >= due;
+    let moved = queues.moved_by(delivered.item, gone.when.zxid).and_then(|item| item.place.due);
+    if !well || is_late_enough(moved.unwrap_or(gone_at)) {
         return None;
     }
     let what = format!("item {} is in its place {:?} before its time:", delivered.item, due - gone_at);
@@ -130,13 +145,13 @@ mod tests {
         let mut history = HistoryBuilder::new();
         let item = history.at(3_000).put(0, 7);
         let take = history.at(3_050).take(1, true);
-        let claim = history.at(3_100).claim(1, &item);
+        history.at(3_100).claim(1, &item);
         history.at(3_101).over(1, take);
-        history.clone().at(5_000).delete_path(&claim, 2).end(20_000).holds();
+        history.clone().at(5_000).end_claim(1, &item).end(20_000).holds();
         // It is kept for two seconds, and two are allowed to delete it.
-        history.clone().at(7_500).delete_path(&claim, 2).end(20_000).breaks(Q9);
+        history.clone().at(7_500).end_claim(1, &item).end(20_000).breaks(Q9);
         let next = history.at(4_900).take(1, true);
-        history.at(6_500).over(1, next).at(8_400).delete_path(&claim, 2).end(20_000).holds();
+        history.at(6_500).over(1, next).at(8_400).end_claim(1, &item).end(20_000).holds();
     }
 
     #[test]
@@ -147,6 +162,13 @@ mod tests {
         history.at(3_200).given_back_for(&given, 1_000);
         history.clone().at(4_200).delete_claim(&given).end(20_000).holds();
         history.clone().at(4_100).delete_claim(&given).end(20_000).breaks(Q9);
+        let move_until = |time: u64| {
+            let mut history = history.clone();
+            history.at(3_210).move_item(&given, &format!("r{time:016x}-"));
+            history.end(20_000)
+        };
+        move_until(4_200).holds();
+        move_until(4_100).breaks(Q9);
         history.at(4_100).end_session(2, EndCause::Forced).link(1, LinkState::Lost).end(20_000).holds();
     }
 

@@ -2,7 +2,7 @@ use crate::analysis::Analysis;
 use crate::attempt_trace::AttemptTrace;
 use crate::event::{ClientId, EventKind};
 use crate::journal::ChangeKind;
-use crate::journal_replay::NodeLife;
+use crate::journal_replay::{NodeLife, Remover};
 use crate::violation::{Found, Invariant, Violation};
 use docent_proto::OpCode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -61,8 +61,8 @@ fn woken(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// Number of clients that stopped to wait while a node was there: they may have watched it, and hear of it
-/// still.
+/// Number of clients that stopped waiting while a node was there, or whose own node somebody else deleted:
+/// they may have watched it, and hear of it still.
 fn gone_waiters(analysis: &Analysis<'_>, path: &str, at: Duration) -> usize {
     let Some(node) = analysis.replay.node_at(path, at).map(|index| &analysis.replay.nodes()[index]) else {
         return 0;
@@ -73,7 +73,12 @@ fn gone_waiters(analysis: &Analysis<'_>, path: &str, at: Duration) -> usize {
         trace.attempt.path == node.folder() && over.is_some_and(|over| node.is_alive_at(over))
             || trace.attempt.path == node.path && over.is_some_and(lately)
     };
+    let deleted_by_others = |(_, other): &(_, &NodeLife)| {
+        let gone = other.gone.as_ref().filter(|gone| gone.when.at <= at && node.is_alive_at(gone.when.at));
+        gone.is_some_and(|gone| matches!(gone.by, Remover::Session(by) if by != other.owner))
+    };
     analysis.attempts.all().filter(stopped).count()
+        + analysis.replay.contenders_in(node.folder()).filter(deleted_by_others).count()
 }
 
 /// Times at which children of each folder came or went.
@@ -197,6 +202,29 @@ mod tests {
             history.at(202).tell(client, EventKind::Notified { path: gone.clone() });
         }
         history.at(203).grant(attempts[1]).end(1_000).holds();
+    }
+
+    #[test]
+    fn whose_node_somebody_else_deleted_may_still_hear_of_it() {
+        let told = |deleted: bool| {
+            let mut history = HistoryBuilder::new();
+            let attempts = [0, 1, 2, 3].map(|client| history.at(100).begin(client));
+            for attempt in attempts {
+                history.create(attempt);
+            }
+            let (gone, behind) = (history.node(attempts[0]), history.node(attempts[3]));
+            history.at(110).grant(attempts[0]);
+            if deleted {
+                history.at(150).delete_path(&behind, 99);
+            }
+            history.at(200).dropped(attempts[0]).delete(attempts[0]);
+            for client in [1, 2, 3] {
+                history.at(202).tell(client, EventKind::Notified { path: gone.clone() });
+            }
+            history.at(203).grant(attempts[1]).end(1_000)
+        };
+        told(true).holds();
+        told(false).breaks(M7);
     }
 
     #[test]

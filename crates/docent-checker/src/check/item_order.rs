@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut lines: BTreeMap<(&str, i32), Vec<&Item<'_>>> = BTreeMap::new();
-    for item in queues.items.values().filter(|item| item.place.due.is_none()) {
+    // For ordered mode see `in_order`.
+    for item in queues.items.values().filter(|item| item.place.due.is_none() && !item.ordered) {
         lines.entry((item.queued.queue.as_str(), item.place.priority)).or_default().push(item);
     }
     for ((queue, _), mut line) in lines {

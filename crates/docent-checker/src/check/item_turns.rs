@@ -3,6 +3,7 @@ use crate::event::ClientId;
 use crate::journal_replay::Moment;
 use crate::queue_item::Item;
 use crate::queues::Queues;
+use crate::run::Decodable;
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,20 +13,21 @@ use std::time::Duration;
 /// higher ones, and within one an item goes before those that were put later, or, of those that waited for
 /// their time, whose time came later.
 ///
-/// Nothing is asked of a client with which something was wrong meanwhile. Items that cannot be decoded are
-/// left to others. The clocks of processes agree with the journal's.
+/// Nothing is asked of a client with which something was wrong meanwhile. Items that a client cannot decode
+/// are left to others by it. The clocks of processes agree with the journal's.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut stocks: BTreeMap<&str, Vec<&Item<'_>>> = BTreeMap::new();
-    for item in queues.items.values() {
+    // For ordered mode see `in_order`.
+    for item in queues.items.values().filter(|item| !item.ordered) {
         stocks.entry(item.queued.queue.as_str()).or_default().push(item);
         found.extend(too_early(analysis, item));
     }
     for stock in stocks.values() {
         let mut claims: Vec<Claim<'_>> = stock.iter().flat_map(|item| claims(analysis, item)).collect();
         claims.sort_unstable_by_key(|claim| claim.made);
-        for item in stock.iter().filter(|item| item.decodable) {
-            found.extend(overtaken(analysis, item, &claims));
+        for item in stock {
+            found.extend(overtaken(analysis, &queues, item, &claims));
         }
     }
 }
@@ -65,12 +67,23 @@ fn patience(analysis: &Analysis<'_>) -> Duration {
 }
 
 /// An item that was free for long while a claim of one was made that it goes before.
-fn overtaken(analysis: &Analysis<'_>, item: &Item<'_>, claims: &[Claim<'_>]) -> Option<Violation> {
+fn overtaken(
+    analysis: &Analysis<'_>,
+    queues: &Queues<'_>,
+    item: &Item<'_>,
+    claims: &[Claim<'_>],
+) -> Option<Violation> {
+    let can_decode = |claim: &&Claim<'_>| match item.decodable {
+        Decodable::All => true,
+        Decodable::Newer => claim.client.is_some_and(|client| queues.newer.contains(&client)),
+        Decodable::Nobody => false,
+    };
     let patience = patience(analysis);
     item.free().find_map(|(from, until)| {
         let known = from.saturating_add(patience);
         let first = claims.partition_point(|claim| claim.made.at <= known);
         let meanwhile = claims[first..].iter().take_while(|claim| claim.made.at < until);
+        let meanwhile = meanwhile.filter(can_decode);
         let mut wrong = meanwhile.filter(|claim| item.place.goes_before(&claim.item.place));
         let claim = wrong.find(|claim| is_well(analysis, claim, patience))?;
         let what = format!(

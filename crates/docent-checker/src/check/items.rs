@@ -6,7 +6,8 @@ use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 
 /// **Items are kept**: an item that was put is there until a consumer that it was handed out to acknowledges
-/// it, or it is moved to the dead letters; nothing else deletes it, or moves it.
+/// it, or it is moved to the dead letters; nothing else deletes it. It is moved to another place only by a
+/// delivery that puts it there, or gives it back for later.
 ///
 /// So each is acknowledged, present, or a dead letter at the end. An acknowledgement counts from its call on:
 /// its reply may be lost, and its process may have died. One that is known to have failed counts for nothing.
@@ -33,15 +34,16 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// True when a delivery of its client was about to be settled in this way.
+/// True when a delivery of its client was about to be settled in this way, or was given back.
 fn is_asked_for(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>, way: Settlement) -> bool {
     let Some(gone) = item.node.gone else { return false };
     let Remover::Session(session) = gone.by else { return false };
     let by = gone.when.at + analysis.tolerances().grain;
     queues.deliveries_of(&item.node.path).any(|delivered| {
-        Some(delivered.client) == analysis.client_of(session)
-            && delivered.settling.is_some_and(|(begun, asked)| begun <= by && asked == way)
-            && delivered.settled.is_none_or(|(_, settled)| settled != Some(false))
+        let settled = delivered.settling.is_some_and(|(begun, asked)| begun <= by && asked == way)
+            && delivered.settled.is_none_or(|(_, settled)| settled != Some(false));
+        let given_back = way == Settlement::PutBack && delivered.given_back.is_some();
+        Some(delivered.client) == analysis.client_of(session) && (settled || given_back)
     })
 }
 

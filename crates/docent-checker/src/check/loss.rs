@@ -12,15 +12,16 @@ use std::time::Duration;
 ///   when others took it away.
 /// - A holder is told by then: before the session runs out, or as soon as the process goes on.
 /// - Nobody is told while the node is there and the link was well for a whole session timeout.
-/// - The node of a lost guard stays until the guard is dropped or a margin is over: so long others wait for
-///   its work to stop.
+/// - The node of a lost guard stays until the guard is dropped or a margin is over, in which its work stops.
+///   A client that closes gives it at most a quarter of the time that an operation may take.
 ///
 /// Things that go together are lost when one of them is. Assumed: a clock that runs whenever the world does,
 /// a timeout of at least four ticks, `lost()` awaited for every guard, and `is_held` asked right before each
 /// use. A use may still follow a freeze that began after it was asked.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for trace in analysis.attempts.all().filter(|trace| trace.granted.is_some()) {
-        let mut wrong = unsaid(trace);
+        let closing = analysis.life(trace.client).and_then(|life| life.closing);
+        let mut wrong = unsaid(trace, closing);
         wrong.extend(for_nothing(analysis, trace));
         wrong.extend(after_its_generation(analysis, trace));
         if let Some((_, node)) = analysis.node_of(trace) {
@@ -40,13 +41,15 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 
 type Wrong = (Duration, String);
 
-/// It was lost, and is held again; or lost twice.
-fn unsaid(trace: &AttemptTrace<'_>) -> Vec<Wrong> {
+/// It was lost, and is held again; or lost twice. Work that a shutdown stops is told by its token, and leads
+/// meanwhile.
+fn unsaid(trace: &AttemptTrace<'_>, closing: Option<Duration>) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     let mut lost: Option<Act> = None;
     let mut told = false;
     for act in &trace.acts {
-        if matches!(act.deed, Deed::Looked { held: true, cancelled: true }) {
+        let told_to_stop = closing.is_some_and(|closing| closing <= act.at);
+        if matches!(act.deed, Deed::Looked { held: true, cancelled: true }) && !told_to_stop {
             wrong.push((act.at, "said to be held with its token cancelled:".to_owned()));
         }
         if told && act.deed == Deed::Lost {
@@ -130,11 +133,15 @@ fn told_late(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>, node: &NodeLife)
 fn taken_early(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>, node: &NodeLife) -> Option<Wrong> {
     let gone = node.gone.filter(|gone| analysis.end_of(node, *gone) == End::Own)?;
     let lost = trace.known_lost()?;
-    let tolerances = analysis.tolerances();
+    let (tolerances, life) = (analysis.tolerances(), analysis.life(trace.client)?);
     let at = gone.when.at + tolerances.grain;
-    let leaving = analysis.leaving(trace.client);
-    let over = [trace.given_up(), leaving].into_iter().flatten().any(|over| over <= at);
-    let early = lost <= at && at + tolerances.scheduling < lost + analysis.facts().margin();
+    let closes = life.closing.is_some_and(|closing| closing <= at);
+    let margin = match analysis.facts().margin() {
+        margin if closes => margin.min(tolerances.operation / 4),
+        margin => margin,
+    };
+    let over = [trace.given_up(), life.crashed, life.closed].into_iter().flatten().any(|over| over <= at);
+    let early = lost <= at && at + tolerances.scheduling < lost + margin;
     (early && !over).then(|| {
         let what =
             format!("its client took its node {:?} after it was lost:", gone.when.at.saturating_sub(lost));
@@ -291,5 +298,22 @@ mod tests {
         history.at(4_100).lost(attempt);
         history.clone().at(4_200).dropped(attempt).at(4_300).end_session(1, Closed).end(4_400).holds();
         history.at(4_300).end_session(1, Closed).end(4_400).breaks(M11);
+    }
+
+    #[test]
+    fn the_work_of_a_guard_that_a_close_takes_away_gets_a_margin_to_stop() {
+        let closed = |at: u64, dropped: Option<u64>| {
+            let (mut history, attempt) = HistoryBuilder::of_holder();
+            history.at(3_000).tell(0, EventKind::Closing).at(3_010).lost(attempt);
+            if let Some(dropped) = dropped {
+                history.at(dropped).dropped(attempt);
+            }
+            history.at(at).end_session(1, Closed).link(0, LinkState::Closed);
+            history.at(at + 10).tell(0, EventKind::Closed);
+            history.end(12_000)
+        };
+        closed(5_010, None).holds();
+        closed(3_210, Some(3_200)).holds();
+        closed(3_200, None).breaks(M11);
     }
 }

@@ -2,6 +2,7 @@ use crate::analysis::Analysis;
 use crate::event::ClientId;
 use crate::journal_replay::NodeLife;
 use crate::queues::{Queues, Take};
+use crate::run::Decodable;
 use crate::spans::{Span, Spans};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
@@ -9,16 +10,21 @@ use std::time::Duration;
 
 /// **A free item is noticed**: while an item has no claim, and a consumer waits for one, there is a claim of
 /// some item soon: within the time for news, a few round trips, and the time for which a listing is used. So
-/// is an item whose claim went with a session, and one whose time has come.
+/// is an item whose claim went with a session, and one whose time has come. Where only clients of the newer
+/// version can decode the item, one of them that waits claims it, or another one, whoever stands before it in
+/// the line.
 ///
 /// Nothing is asked while anything is wrong with the consumer that waits there, or was a moment before. The
 /// first two in the line watch: while anything is wrong with another one in it, one second more is allowed,
-/// and nothing is asked while it is with two. Items that cannot be decoded are left to others.
+/// and while it is with two, the time until those behind them look by themselves. Each client of the older
+/// version in the line is allowed the time to make way. Items that nobody can decode, and queues in ordered
+/// mode, are left out.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
-    for (path, stock) in stocks(&queues) {
+    for (path, stock) in stocks(analysis, &queues) {
         for take in queues.takes.iter().filter(|take| take.waits && take.path == path) {
-            if let Some(Span { from, until }) = overlooked(analysis, &queues, &stock, take) {
+            let shelf = if take.newer { &stock.newer } else { &stock.all };
+            if let Some(Span { from, until }) = overlooked(analysis, &queues, shelf, take) {
                 let what =
                     format!("somebody waits, items are free, and none is claimed for {:?}:", until - from);
                 found.push(Violation::new(Invariant::Q8, until, what).client(take.client).path(path));
@@ -27,26 +33,43 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// Times at which items of a queue were free, and at which some were claimed.
+/// A queue as clients of each version see it.
 #[derive(Default)]
 struct Stock {
+    all: Shelf,
+    newer: Shelf,
+}
+
+/// Times at which items were free that a client can decode, and at which some item was claimed by one that
+/// may keep it.
+#[derive(Default)]
+struct Shelf {
     free: Vec<Span>,
     claimed: Vec<Duration>,
 }
 
-fn stocks<'s>(queues: &Queues<'s>) -> BTreeMap<&'s str, Stock> {
+fn stocks<'s>(analysis: &Analysis<'_>, queues: &Queues<'s>) -> BTreeMap<&'s str, Stock> {
     let mut stocks: BTreeMap<&str, Stock> = BTreeMap::new();
-    for item in queues.items.values() {
-        let stock = stocks.entry(item.queued.queue.as_str()).or_default();
-        stock.claimed.extend(item.claims.iter().map(|claim| claim.created.at));
-        if item.decodable {
-            stock.free.extend(item.free().map(|(from, until)| Span { from, until }));
+    for item in queues.items.values().filter(|item| !item.ordered) {
+        let Stock { all, newer } = stocks.entry(item.queued.queue.as_str()).or_default();
+        let free = || item.free().map(|(from, until)| Span { from, until });
+        if item.decodable == Decodable::All {
+            all.free.extend(free());
         }
+        if item.decodable != Decodable::Nobody {
+            newer.free.extend(free());
+        }
+        let may_keep = |claim: &&&NodeLife| {
+            item.decodable == Decodable::All
+                || analysis.client_of(claim.owner).is_some_and(|client| queues.newer.contains(&client))
+        };
+        all.claimed.extend(item.claims.iter().map(|claim| claim.created.at));
+        newer.claimed.extend(item.claims.iter().filter(may_keep).map(|claim| claim.created.at));
     }
-    for stock in stocks.values_mut() {
-        stock.claimed.sort_unstable();
-        let spans = Spans::new(std::mem::take(&mut stock.free));
-        stock.free = spans.between(Duration::ZERO, Duration::MAX).collect();
+    for shelf in stocks.values_mut().flat_map(|stock| [&mut stock.all, &mut stock.newer]) {
+        shelf.claimed.sort_unstable();
+        let spans = Spans::new(std::mem::take(&mut shelf.free));
+        shelf.free = spans.between(Duration::ZERO, Duration::MAX).collect();
     }
     stocks
 }
@@ -59,7 +82,7 @@ fn patience(analysis: &Analysis<'_>) -> Duration {
     tolerances.news + tolerances.lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling * 2 + LISTED
 }
 
-fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Stock, take: &Take<'_>) -> Option<Span> {
+fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Shelf, take: &Take<'_>) -> Option<Span> {
     let end = [take.over, analysis.leaving(take.client), Some(analysis.facts().end.at)]
         .into_iter()
         .flatten()
@@ -115,8 +138,7 @@ fn last_wrong(
     Some(last.until.saturating_add(reconnect))
 }
 
-/// Time that is allowed besides, while others in the line may not watch: one of them leaves the second a
-/// moment, and two of them may be those who watch.
+/// Time that is allowed besides, while others in the line may not watch, or make way.
 fn allowed(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
@@ -126,20 +148,45 @@ fn allowed(
 ) -> Duration {
     /// Time that the second leaves to the first, and a listing.
     const STEP_IN: Duration = Duration::from_secs(1);
-    let may_be_deaf = |(queue, node): &&(&str, &NodeLife)| {
-        *queue == take.path
-            && node.created.at <= until
-            && node.gone.is_none_or(|gone| gone.when.at >= from)
-            && analysis.client_of(node.owner).is_none_or(|client| {
-                analysis.leaving(client).is_some_and(|leaving| leaving <= until)
-                    || last_wrong(analysis, client, from, until).is_some()
-            })
-    };
-    match queues.idle.iter().filter(may_be_deaf).count() {
-        0 => Duration::ZERO,
-        1 => STEP_IN,
-        _ => Duration::MAX,
+    let places = queues.idle.iter().filter(|(queue, node)| {
+        *queue == take.path && node.created.at <= until && node.gone.is_none_or(|gone| gone.when.at >= from)
+    });
+    let (mut count, mut deaf, mut older) = (0, 0, 0);
+    for (_, node) in places {
+        let client = analysis.client_of(node.owner);
+        count += 1;
+        deaf += usize::from(client.is_none_or(|client| may_be_deaf(analysis, client, from, until)));
+        older += u32::from(client.is_none_or(|client| !queues.newer.contains(&client)));
     }
+    let making_way = if take.newer { make_way(analysis) * older } else { Duration::ZERO };
+    making_way
+        + match deaf {
+            0 => Duration::ZERO,
+            1 => STEP_IN,
+            _ => STEP_IN + look(analysis, count),
+        }
+}
+
+fn may_be_deaf(analysis: &Analysis<'_>, client: ClientId, from: Duration, until: Duration) -> bool {
+    analysis.leaving(client).is_some_and(|leaving| leaving <= until)
+        || last_wrong(analysis, client, from, until).is_some()
+}
+
+/// Longest time until one of those that do not watch looks, where so many places are in the line.
+fn look(analysis: &Analysis<'_>, places: usize) -> Duration {
+    /// Places that look at the same pace.
+    const GROUP: usize = 8;
+    let timeout = analysis.facts().timeout;
+    let groups = u32::try_from(1 + places / GROUP).unwrap_or(u32::MAX);
+    (timeout / 6).saturating_mul(groups).min(timeout)
+}
+
+/// Longest time that a client at the head of the line needs to make way for those behind it.
+fn make_way(analysis: &Analysis<'_>) -> Duration {
+    /// Pause between two listings of the claims, and what the second leaves to the first.
+    const PAUSES: Duration = Duration::from_millis(350);
+    let tolerances = analysis.tolerances();
+    tolerances.round_trip * 10 + tolerances.lag * 2 + PAUSES
 }
 
 #[cfg(test)]
@@ -223,6 +270,45 @@ mod tests {
         };
         claimed_at(33_000).holds();
         claimed_at(50_000).breaks(Q8);
+    }
+
+    #[test]
+    fn several_at_the_head_of_the_line_may_be_cut_off_until_those_behind_them_look() {
+        let claimed_at = |at| {
+            let mut history = HistoryBuilder::new();
+            history.at(3_000).take(1, true);
+            for cut_off in [2, 3] {
+                history.take(cut_off, true);
+                history.idle(cut_off);
+            }
+            history.idle(1);
+            for cut_off in [2, 3] {
+                history.at(4_000).fault(cut_off, FaultKind::Cut).link(cut_off, LinkState::Suspended);
+            }
+            let item = history.at(5_000).put(0, 7);
+            history.at(at).give(1, &item, 1);
+            history.end(at + 1_000)
+        };
+        // A sixth of the timeout is a second.
+        claimed_at(8_000).holds();
+        claimed_at(10_000).breaks(Q8);
+    }
+
+    #[test]
+    fn an_item_is_noticed_by_those_who_can_decode_it_behind_those_who_cannot() {
+        let claimed_at = |at| {
+            let mut history = HistoryBuilder::new();
+            history.at(3_000).take(2, true);
+            history.idle(2);
+            history.take_newer(1, true);
+            history.idle(1);
+            let item = history.at(5_000).put(0, 7);
+            history.of_newer_kind(&item).at(5_010).claim(2, &item);
+            history.take_back(2, &item).at(at).give(1, &item, 1);
+            history.end(at + 1_000)
+        };
+        claimed_at(6_500).holds();
+        claimed_at(9_000).breaks(Q8);
     }
 
     #[test]

@@ -266,6 +266,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_up_over_a_link_that_a_cut_spoiled_is_deleted_once_that_is_noticed() {
+        let history = |noticed: bool| {
+            let mut history = HistoryBuilder::new();
+            let attempt = history.at(100).begin(0);
+            history.create(attempt).at(110).grant(attempt).at(200).fault(0, FaultKind::CutToServer);
+            history.at(300).dropped(attempt).at(500).heal(0, FaultKind::CutToServer);
+            if noticed {
+                history.at(3_500).link(0, LinkState::Suspended).at(3_510).link(0, LinkState::Connected);
+            }
+            history.at(3_520).delete(attempt).end(9_000)
+        };
+        history(true).holds();
+        history(false).breaks_also(M6);
+    }
+
+    #[test]
+    fn who_crashed_while_no_server_had_a_majority_keeps_its_node_for_longer() {
+        let history = |cut_off: bool| {
+            let mut history = HistoryBuilder::new();
+            let attempt = history.at(100).begin(0);
+            history.create(attempt).at(110).grant(attempt);
+            if cut_off {
+                history.at(150).world(EventKind::Fault(FaultKind::CutOff));
+            }
+            history.at(200).tell(0, EventKind::Crashed);
+            if cut_off {
+                history.at(15_000).world(EventKind::Healed(FaultKind::CutOff));
+            }
+            history.at(21_000).delete(attempt).end(60_000)
+        };
+        history(true).holds();
+        history(false).breaks(M6);
+    }
+
+    #[test]
     fn a_lost_guard_that_is_kept_loses_its_node_a_margin_later() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);

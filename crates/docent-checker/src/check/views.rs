@@ -1,3 +1,4 @@
+use super::close::is_mark;
 use crate::analysis::Analysis;
 use crate::event::Listed;
 use crate::listings::{PAUSE, State, View, histories, is_in, views};
@@ -80,7 +81,9 @@ fn names(listed: &[Listed]) -> BTreeMap<&str, Option<u64>> {
 }
 
 fn names_of<'a>(state: &'a State, folder: &str) -> BTreeMap<&'a str, Option<u64>> {
-    state.nodes.iter().map(|(path, (_, number))| (&path[folder.len() + 1..], *number)).collect()
+    let names = state.nodes.iter().map(|(path, (_, number))| (&path[folder.len() + 1..], *number));
+    // Views do not show the clients' own folders.
+    names.filter(|(name, _)| !is_mark(name)).collect()
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub enum FaultKind {
     Cancelled,
     /// The session was ended from outside.
     Expired,
+    /// A server said that the session is over, which lives on: so does a leader that lost its followers.
+    Denied,
     /// The node was deleted by somebody else.
     Deleted,
     /// The server went away and came back.

@@ -12,9 +12,11 @@ pub enum EventKind {
     Started,
     /// A client's process died, and with it all it knew.
     Crashed,
-    /// `close` was called.
+    /// `close` or `shutdown` was called.
     Closing,
-    /// `close` returned.
+    /// `shutdown` returned, and named these nodes, by their paths, as left behind.
+    ShutDown(Vec<String>),
+    /// `close` or `shutdown` returned.
     Closed,
     /// The state of the client's connection changed, as its watcher told.
     Connection {

@@ -25,6 +25,9 @@ pub enum Taking {
         path: String,
         /// Whether it waits for an item.
         waits: bool,
+        /// Whether its client is of the newer version, which can decode more items. All takes of a client
+        /// say the same.
+        newer: bool,
     },
     /// It is over, with or without an item.
     Over,
@@ -58,6 +61,13 @@ pub enum Delivering {
     GivenBack {
         /// Time after which it shall be in its place again.
         delay: Duration,
+    },
+    /// A transaction of the delivery, which creates a node, has ended.
+    Wrote {
+        /// The node, as the server knows it.
+        node: String,
+        /// `Some(true)`: it was applied; `Some(false)`: surely not; `None`: unknown.
+        applied: Option<bool>,
     },
 }
 

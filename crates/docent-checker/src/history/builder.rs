@@ -1,7 +1,7 @@
 use crate::check::check;
 use crate::event::{AttemptId, ClientId, Event, EventKind, FaultKind, LinkState};
 use crate::journal::{Change, ChangeKind, EndCause};
-use crate::run::{EndState, Facts, Run, Written};
+use crate::run::{EndState, Facts, QueueRules, Run, Written};
 use crate::violation::Invariant;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -65,7 +65,8 @@ impl HistoryBuilder {
             nodes: BTreeMap::new(),
         };
         history.run.facts.tolerances.news = Duration::from_millis(200);
-        history.run.facts.queues.insert(QUEUE.to_owned(), 2);
+        let rules = QueueRules { max_deliveries: 2, undecodable_after: Duration::ZERO, ordered: false };
+        history.run.facts.queues.insert(QUEUE.to_owned(), rules);
         for number in 0..CLIENTS {
             history.connect(number, i64::from(number) + 1, 1);
         }

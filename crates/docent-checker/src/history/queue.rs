@@ -1,7 +1,7 @@
 use super::builder::{HistoryBuilder, QUEUE};
 use crate::event::{AttemptId, Delivering, EventKind, Putting, Settlement, Taking};
 use crate::journal::ChangeKind;
-use crate::run::{DeadReason, Queued, QueuedAs};
+use crate::run::{DeadReason, Decodable, Queued, QueuedAs};
 use std::time::Duration;
 
 /// An item of the queue.
@@ -15,9 +15,18 @@ pub(crate) struct Stored {
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     pub(crate) item: Stored,
+    /// The claim, or the ticket for the lock.
+    claim: String,
     pub(crate) fence: u64,
     id: AttemptId,
     number: u32,
+}
+
+impl Given {
+    /// The path of the claim.
+    pub(crate) fn claim(&self) -> String {
+        claim_of(&self.item)
+    }
 }
 
 /// Events of the producers and consumers of the queue at [`QUEUE`].
@@ -49,7 +58,7 @@ pub(crate) trait QueueEvents: Sized {
     /// Somebody takes a place in the line of the idle.
     fn idle(&mut self, number: u32) -> String;
 
-    /// The claim of an item, counted as a hand-out.
+    /// The claim of an item with its proof, which counts it as a hand-out.
     fn claim(&mut self, number: u32, item: &Stored) -> String;
 
     /// The claim of an item that is not counted.
@@ -60,6 +69,21 @@ pub(crate) trait QueueEvents: Sized {
 
     /// An item is claimed and handed out.
     fn give(&mut self, number: u32, item: &Stored, count: u32) -> Given;
+
+    /// The queue is in ordered mode from here on.
+    fn ordered(&mut self) -> &mut Self;
+
+    /// Items that only clients of the newer version can decode are left to others for so many milliseconds.
+    fn patient(&mut self, ms: u64) -> &mut Self;
+
+    /// Only clients of the newer version can decode that item.
+    fn of_newer_kind(&mut self, item: &Stored) -> &mut Self;
+
+    /// A client of the newer version begins to take.
+    fn take_newer(&mut self, number: u32, waits: bool) -> AttemptId;
+
+    /// In ordered mode an item is counted under a new ticket for the lock, and handed out.
+    fn give_locked(&mut self, number: u32, item: &Stored, count: u32) -> Given;
 
     /// An item is handed out, and no claim made.
     fn give_unclaimed(&mut self, number: u32, item: &Stored, fence: u64) -> &mut Self;
@@ -77,8 +101,17 @@ pub(crate) trait QueueEvents: Sized {
     /// It is given back for so many milliseconds later.
     fn given_back_for(&mut self, given: &Given, later: u64) -> &mut Self;
 
-    /// The claim of a delivery is deleted by its client.
+    /// The claim of a delivery is deleted by its client, with the proof.
     fn delete_claim(&mut self, given: &Given) -> &mut Self;
+
+    /// The claim of an item is deleted by its client, with the proof.
+    fn end_claim(&mut self, number: u32, item: &Stored) -> &mut Self;
+
+    /// The proof of a delivery's claim is deleted by another client.
+    fn evict(&mut self, given: &Given) -> &mut Self;
+
+    /// A step of a delivery is told.
+    fn of_given(&mut self, given: &Given, step: Delivering) -> &mut Self;
 
     /// The item of a delivery is deleted by its client, and the claim with it.
     fn end_item(&mut self, given: &Given) -> &mut Self;
@@ -141,18 +174,44 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn undecodable(&mut self, item: &Stored) -> &mut Self {
-        for queued in &mut self.run.facts.queued {
-            if queued.node == item.node {
-                queued.kind = QueuedAs::Item { decodable: false };
-            }
-        }
+        set_decodable(self, item, Decodable::Nobody)
+    }
+
+    fn of_newer_kind(&mut self, item: &Stored) -> &mut Self {
+        set_decodable(self, item, Decodable::Newer)
+    }
+
+    fn ordered(&mut self) -> &mut Self {
+        self.run.facts.queues.values_mut().for_each(|rules| rules.ordered = true);
+        self
+    }
+
+    fn patient(&mut self, ms: u64) -> &mut Self {
+        let patience = Duration::from_millis(ms);
+        self.run.facts.queues.values_mut().for_each(|rules| rules.undecodable_after = patience);
         self
     }
 
     fn take(&mut self, number: u32, waits: bool) -> AttemptId {
+        begin_take(self, number, waits, false)
+    }
+
+    fn take_newer(&mut self, number: u32, waits: bool) -> AttemptId {
+        begin_take(self, number, waits, true)
+    }
+
+    fn give_locked(&mut self, number: u32, item: &Stored, count: u32) -> Given {
+        let session = self.session_of(number);
+        let next = self.numbers.entry(format!("{QUEUE}/lock")).or_default();
+        *next += 1;
+        let ticket = format!("{QUEUE}/lock/_c_00000000-0000-4000-8000-{:012}-lock-{:010}", *next, *next - 1);
+        self.make(&ticket, session, session);
+        let fence = self.zxid.unsigned_abs();
+        self.zxid += 1;
+        self.change(session, ChangeKind::Set, &item.node, 0);
         let id = self.next_id();
-        self.tell(number, EventKind::Took(id, Taking::Began { path: QUEUE.to_owned(), waits }));
-        id
+        self.tell(number, EventKind::Delivered(id, given(item, fence, Some(count))));
+        Given { item: item.clone(), claim: ticket, fence, id, number }
     }
 
     fn over(&mut self, number: u32, take: AttemptId) -> &mut Self {
@@ -168,9 +227,10 @@ impl QueueEvents for HistoryBuilder {
 
     fn claim(&mut self, number: u32, item: &Stored) -> String {
         let claim = self.claim_uncounted(number, item);
-        let (session, counter) = (self.session_of(number), format!("{}/count", item.node));
-        self.change(session, ChangeKind::Created, &counter, 0);
-        self.change(session, ChangeKind::Deleted, &counter, 0);
+        let session = self.session_of(number);
+        let proof = format!("{}/{}-claim", item.node, self.zxid);
+        self.change(session, ChangeKind::Created, &proof, session);
+        self.nodes.insert(proof, (self.zxid, session));
         claim
     }
 
@@ -183,7 +243,7 @@ impl QueueEvents for HistoryBuilder {
 
     fn take_back(&mut self, number: u32, item: &Stored) -> &mut Self {
         let session = self.session_of(number);
-        self.delete_path(&claim_of(item), session);
+        self.end_claim(number, item);
         self.change(session, ChangeKind::Set, &item.node, 0);
         self
     }
@@ -192,7 +252,7 @@ impl QueueEvents for HistoryBuilder {
         self.claim(number, item);
         let (id, fence) = (self.next_id(), self.zxid.unsigned_abs());
         self.tell(number, EventKind::Delivered(id, given(item, fence, Some(count))));
-        Given { item: item.clone(), fence, id, number }
+        Given { item: item.clone(), claim: claim_of(item), fence, id, number }
     }
 
     fn give_unclaimed(&mut self, number: u32, item: &Stored, fence: u64) -> &mut Self {
@@ -225,8 +285,23 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn delete_claim(&mut self, given: &Given) -> &mut Self {
+        end_hold(self, given.number, &given.claim, &given.item)
+    }
+
+    fn end_claim(&mut self, number: u32, item: &Stored) -> &mut Self {
+        end_hold(self, number, &claim_of(item), item)
+    }
+
+    fn evict(&mut self, given: &Given) -> &mut Self {
         let session = self.session_of(given.number);
-        self.delete_path(&claim_of(&given.item), session)
+        for proof in proofs(self, &given.item, session) {
+            self.delete_path(&proof, 3);
+        }
+        self
+    }
+
+    fn of_given(&mut self, given: &Given, step: Delivering) -> &mut Self {
+        tell_of(self, given, step)
     }
 
     fn end_item(&mut self, given: &Given) -> &mut Self {
@@ -257,8 +332,9 @@ impl QueueEvents for HistoryBuilder {
 
     fn bury(&mut self, number: u32, item: &Stored, reason: DeadReason) -> &mut Self {
         let take = self.take(number, true);
-        let (claim, session) = (self.claim(number, item), self.session_of(number));
-        self.over(number, take).delete_path(&claim, session);
+        self.claim(number, item);
+        let session = self.session_of(number);
+        self.over(number, take).end_claim(number, item);
         self.zxid -= 1;
         self.delete_path(&item.node, session);
         self.zxid -= 1;
@@ -273,12 +349,54 @@ fn store(history: &mut HistoryBuilder, session: i64, item: u64, place: &str) -> 
     let node = format!("{QUEUE}/items/item-{place}{:010}", *next - 1);
     history.change(session, ChangeKind::Created, &node, 0);
     history.nodes.insert(node.clone(), (history.zxid, 0));
-    note_item(history, item, node.clone(), QueuedAs::Item { decodable: true });
+    note_item(history, item, node.clone(), QueuedAs::Item { decodable: Decodable::All });
     Stored { item, node }
+}
+
+/// Deletes a claim, or a ticket for the lock, with its proofs.
+fn end_hold<'h>(
+    history: &'h mut HistoryBuilder,
+    number: u32,
+    hold: &str,
+    item: &Stored,
+) -> &'h mut HistoryBuilder {
+    let session = history.session_of(number);
+    history.delete_path(hold, session);
+    for proof in proofs(history, item, session) {
+        history.zxid -= 1;
+        history.delete_path(&proof, session);
+    }
+    history
+}
+
+fn set_decodable<'h>(
+    history: &'h mut HistoryBuilder,
+    item: &Stored,
+    decodable: Decodable,
+) -> &'h mut HistoryBuilder {
+    for queued in history.run.facts.queued.iter_mut().filter(|queued| queued.node == item.node) {
+        queued.kind = QueuedAs::Item { decodable };
+    }
+    history
+}
+
+fn begin_take(history: &mut HistoryBuilder, number: u32, waits: bool, newer: bool) -> AttemptId {
+    let id = history.next_id();
+    let began = Taking::Began { path: QUEUE.to_owned(), waits, newer };
+    history.tell(number, EventKind::Took(id, began));
+    id
 }
 
 fn claim_of(item: &Stored) -> String {
     item.node.replace("/items/", "/claims/")
+}
+
+/// The proofs of the claims of an item that a session made and that are there.
+fn proofs(history: &HistoryBuilder, item: &Stored, session: i64) -> Vec<String> {
+    let folder = format!("{}/", item.node);
+    let own =
+        history.nodes.iter().filter(|(path, (_, owner))| path.starts_with(&folder) && *owner == session);
+    own.map(|(path, _)| path.clone()).collect()
 }
 
 fn note_item(history: &mut HistoryBuilder, item: u64, node: String, kind: QueuedAs) {

@@ -6,7 +6,7 @@ use super::running::{Collected, Running};
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
 use docent::guard::Guard;
-use docent::recipe::{AsHold, HoldRef};
+use docent::recipe::AsHold;
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -122,7 +122,7 @@ impl<G: AsHold> Supervision<'_, G> {
                 }
                 () = self.running.ended() => return,
                 signal = signals.next() => self.pass_on(signal),
-                () = revoked(self.guard), if !self.revoked => {
+                () = self.guard.revoked(), if !self.revoked => {
                     self.revoked = true;
                     self.running.group().pass_on(Signal::TERM);
                 }
@@ -168,14 +168,6 @@ fn deadline<G: AsHold + 'static>(
     group.bind(move || weak.upgrade().is_some_and(|guard| guard.is_held()));
     let deadline = Deadline::start(policy, group, running.keeper_line(), move || held.lease_left());
     deadline.map(Some).map_err(|error| Failure::other(format!("cannot start a thread: {error}")))
-}
-
-/// Resolves when somebody asked the holder to leave.
-pub(crate) async fn revoked(guard: &impl AsHold) {
-    match guard.as_hold() {
-        HoldRef::One(hold) => hold.revoked().await,
-        HoldRef::Set(_) => std::future::pending().await,
-    }
 }
 
 /// Resolves when the command was told to stop.

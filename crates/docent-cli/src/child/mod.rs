@@ -28,7 +28,7 @@ mod signals;
 mod trampoline;
 
 pub(crate) use command::{ChildCommand, OWN_VARIABLES};
-pub(crate) use held::{Finished, revoked, run_held};
+pub(crate) use held::{Finished, run_held};
 pub(crate) use interrupt::{end_as_typed, end_if_asked};
 pub(crate) use keeper_process::keep_if_asked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};

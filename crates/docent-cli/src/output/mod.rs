@@ -4,13 +4,11 @@ mod deleted;
 mod escape;
 #[allow(clippy::module_inception, reason = "it is named after its type")]
 mod output;
-mod stderr;
 mod table;
 mod utc;
 
 pub(crate) use deleted::Deleted;
 pub(crate) use escape::{escaped, is_one_word};
 pub(crate) use output::Output;
-pub(crate) use stderr::Stderr;
 pub(crate) use table::Table;
 pub(crate) use utc::utc;

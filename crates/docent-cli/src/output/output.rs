@@ -1,6 +1,7 @@
 use super::escape::json_escaped;
-use super::{Stderr, Table, escaped};
+use super::{Table, escaped};
 use crate::args::{Color, Format, Global};
+use docent_server::cli::LossyWriter;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -16,13 +17,13 @@ pub(crate) struct Output {
     format: Format,
     color: Color,
     quiet: bool,
-    stderr: Stderr,
+    stderr: LossyWriter,
 }
 
 impl Output {
     /// The output as the options have it.
     pub(crate) fn new(global: &Global) -> Self {
-        let stderr = Stderr::new();
+        let stderr = LossyWriter::stderr("docent");
         Self { format: global.output, color: global.color, quiet: global.quiet, stderr }
     }
 
@@ -103,7 +104,7 @@ impl Output {
     }
 
     /// Standard error, for the log, which comes in order with all else.
-    pub(crate) fn stderr(&self) -> &Stderr {
+    pub(crate) fn stderr(&self) -> &LossyWriter {
         &self.stderr
     }
 

@@ -3,10 +3,13 @@
 use crate::app::App;
 use crate::child::{self, ChildCommand, Signals};
 use crate::exit::{Ending, Failure, Outcome};
+use crate::output::Output;
 use clap::Args;
 use docent::server::Server;
 use serde::Serialize;
 use std::ffi::OsString;
+use std::io;
+use tokio::task::spawn_blocking;
 
 /// Port of the server where no command is run.
 const PORT: u16 = 2181;
@@ -52,12 +55,18 @@ async fn run_command(server: &Server, command: ChildCommand, signals: &mut Signa
 }
 
 async fn serve(app: &App, server: &Server, signals: &mut Signals) -> Outcome {
-    let connect = server.connect_string();
-    if app.output.is_json() {
-        app.output.json(&Line { connect })?;
-    } else {
-        app.output.line(connect)?;
+    let (output, connect) = (app.output.clone(), server.connect_string().to_owned());
+    // On a thread of its own: a pipe that is not read must not stop the server, which runs on this one.
+    let printed = spawn_blocking(move || print(&output, &connect));
+    tokio::select! {
+        biased;
+        _ = signals.next() => return Ok(Ending::Done),
+        printed = printed => printed.map_err(io::Error::from)??,
     }
     signals.next().await;
     Ok(Ending::Done)
+}
+
+fn print(output: &Output, connect: &str) -> io::Result<()> {
+    if output.is_json() { output.json(&Line { connect }) } else { output.line(connect) }
 }

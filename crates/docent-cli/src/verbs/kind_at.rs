@@ -2,6 +2,7 @@
 
 use crate::exit::{Failure, FailureKind};
 use docent::inspect::{Inspector, Kind, QueueLayout, Recipe};
+use docent::recipe::is_own_name;
 use docent::{Client, ErrorKind};
 
 /// Folders of Docent's queue: a path with nothing else below it needs no further look.
@@ -49,7 +50,7 @@ async fn found(client: &Client, path: &str, expected: &[&str]) -> Result<Option<
         Err(error) if error.kind() == ErrorKind::NoNode => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    if children.iter().all(|name| expected.contains(&name.as_str())) {
+    if children.iter().all(|name| is_own_name(name) || expected.contains(&name.as_str())) {
         return Ok(None);
     }
     Ok(Some(Inspector::new(client).path(path).await?.recipe))

@@ -1,13 +1,17 @@
-//! Standard error that cannot be written to, or that nobody reads.
+//! Standard streams that cannot be written to, or that no process reads.
 
-use crate::process::PATIENCE;
+use crate::process::{PATIENCE, send};
 use crate::run::{Run, command, run};
+use docent::Client;
 use docent::server::Server;
+use docent_testkit::{Port, eventually};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::Write;
 use std::process::Stdio;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Standard errors that nothing can be written to: a full disk, and a pipe that nobody reads.
@@ -67,4 +71,45 @@ async fn a_standard_error_that_stands_still_holds_nothing_up() {
     assert_eq!((remarks.line().await, remarks.line().await), ("ready".to_owned(), "ready".to_owned()));
     remarks.signal(Signal::TERM);
     assert_eq!(remarks.end().await.code, 128 + 15);
+}
+
+/// Sends a frame that is too long, and waits until the server closes the link, which it logs.
+async fn refused(connect: &str) {
+    let mut link = TcpStream::connect(connect).await.unwrap();
+    link.write_all(&i32::MAX.to_be_bytes()).await.unwrap();
+    let mut read = Vec::new();
+    timeout(PATIENCE, link.read_to_end(&mut read)).await.expect("the link is closed").unwrap();
+    assert!(read.is_empty());
+}
+
+#[tokio::test]
+async fn a_development_server_serves_whatever_becomes_of_its_log() {
+    let (stalled, _reader) = full();
+    let [no_space, closed] = unwritable();
+    for stderr in [stalled, no_space, closed] {
+        let mut server = Run::of(command("", ["-vv", "dev", "--port", "0"]).stderr(stderr));
+        let connect = server.line().await;
+        for _ in 0..10 {
+            refused(&connect).await;
+        }
+        let client = Client::connect(&connect).await.unwrap();
+        client.create("/a", "", docent::CreateMode::Persistent).await.unwrap();
+        client.close().await;
+        server.signal(Signal::TERM);
+        assert_eq!(server.end().await.code, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_development_server_serves_and_ends_while_its_first_line_is_not_read() {
+    let (stdout, _reader) = full();
+    let port = Port::claim().unwrap();
+    let (number, connect) = (port.address().port().to_string(), port.connect_string());
+    let mut dev = command("", ["dev", "--port", &number]).stdout(stdout).spawn().unwrap();
+    let listens = async || TcpStream::connect(&connect).await.is_ok();
+    eventually(PATIENCE, listens, |listens| *listens).await.unwrap();
+    Client::connect(&connect).await.unwrap().close().await;
+    send(dev.id().unwrap().try_into().unwrap(), Signal::TERM);
+    let ended = timeout(PATIENCE, dev.wait()).await.expect("it ends").unwrap();
+    assert_eq!(ended.code(), Some(0));
 }

@@ -203,6 +203,12 @@ both_backends! {
         assert_eq!(hanging.line().await, "at it");
         let broken = run(&connect, ["break", "/q", "--yes"]).await.ok();
         assert!(broken.stderr.contains("/q/claims/"), "{broken:?}");
+        let client = builder(&connect).connect().await.unwrap();
+        for item in client.children("/q/items").await.unwrap().names {
+            let proofs = client.children(&format!("/q/items/{item}")).await.unwrap().names;
+            assert!(proofs.is_empty(), "{proofs:?}");
+        }
+        client.close().await;
         let words = ["queue", "take", "/q", "--wait", "10s", "--", "sh", "-c", "echo $DOCENT_DELIVERIES"];
         assert_eq!(run(&connect, words).await.ok().stdout, "2\n");
         assert_eq!(hanging.end().await, 76);

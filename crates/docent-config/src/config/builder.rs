@@ -99,6 +99,10 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// group or everybody may write to it: a warning says why, and it is gone on without. Keep it in a folder
     /// that nobody else may write to: anybody who can put a file there can take this one away. It holds the
     /// value in clear. It stays when the value is deleted.
+    ///
+    /// The file names the node by its path with the client's chroot and namespace, and is not taken for
+    /// another node. It does not name the servers, because their names may change: if two environments have
+    /// the same chroot, namespace and path, each needs a file of its own.
     pub fn snapshot_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Some(path.into());
         self
@@ -130,7 +134,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             return Err(Error::invalid_input("config", detail));
         }
         let format = self.format();
-        let file = self.file.as_ref().map(|file| LocalFile::new(file, versioned.path()));
+        let file = self.file.as_ref().map(|file| LocalFile::new(file, versioned.path_at_servers()));
         let fallback = Fallback { default: self.default, file, after: self.fallback_after };
         // Its series begin now.
         let _ = Counts::new(&self.client, self.metrics_name.as_deref());

@@ -25,9 +25,10 @@ use tokio_util::sync::CancellationToken;
 /// to a millisecond for each child and a second at most, so that the caches of many clients do not all do so
 /// at once. Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
 ///
-/// Only the children themselves are kept, not the nodes below them. Watches are the one-shot watches that
-/// every server has, or one [persistent watch](crate::ClientBuilder::persistent_watches) on the folder: then
-/// a deletion is shown without a request, and [`folder`](ChildrenSnapshot::folder) is as of the last listing.
+/// Only the children themselves are kept, not the nodes below them, and not folders of clients' own nodes
+/// (`_docent`). Watches are the one-shot watches that every server has, or one
+/// [persistent watch](crate::ClientBuilder::persistent_watches) on the folder: then nothing is listed after a
+/// change, and [`folder`](ChildrenSnapshot::folder) is as of the last listing.
 ///
 /// # Guarantees
 /// The shown content is never older than before, and comes to that of the servers. Values in between may be

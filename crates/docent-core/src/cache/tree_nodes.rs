@@ -116,19 +116,6 @@ impl TreeNodes {
         self.nodes.insert(path, node);
     }
 
-    /// Takes note that a persistent watch told of the deletion of a node. Returns the nodes that were told of
-    /// and are gone, as [`gone`](Self::gone) does.
-    pub(super) fn left(&mut self, path: &Arc<str>) -> Vec<Arc<str>> {
-        let mut gone = Vec::new();
-        self.remove(path, &mut gone);
-        if *path == self.root {
-            self.nodes.insert(Arc::from(&**path), TreeNode::default());
-        } else if let Some(parent) = self.nodes.get_mut(parent(path)) {
-            parent.children.remove(path);
-        }
-        gone
-    }
-
     /// Number of nodes, with the root, which is among them also while it does not exist.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
@@ -290,7 +277,14 @@ impl TreeNodes {
     /// after those below it. The root stays, to be waited for.
     pub(super) fn gone(&mut self, path: &Arc<str>, look: Look) -> Vec<Arc<str>> {
         self.answered(path, look);
-        self.left(path)
+        let mut gone = Vec::new();
+        self.remove(path, &mut gone);
+        if *path == self.root {
+            self.nodes.insert(Arc::from(&**path), TreeNode::default());
+        } else if let Some(parent) = self.nodes.get_mut(parent(path)) {
+            parent.children.remove(path);
+        }
+        gone
     }
 
     fn remove(&mut self, path: &Arc<str>, gone: &mut Vec<Arc<str>>) {

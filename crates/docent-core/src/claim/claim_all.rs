@@ -1,8 +1,10 @@
 use super::reads::{Reads, Unread};
-use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, OwnedNode};
+use super::rivals::Rivals;
+use super::wanted::{ClaimRequest, Wanted, claim_of};
+use crate::cleanup::{ClaimPaths, Deletion, Ended, ExactWrite, Made, Marker, Near, OwnedNode};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::guard::{Beginning, Role, SessionGeneration, UnderWay};
+use crate::guard::{Beginning, HoldState, LostReason, Role, SessionGeneration, UnderWay};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
@@ -10,25 +12,12 @@ use crate::session::{Cause, Lane};
 use crate::setup::Stage;
 use crate::telemetry;
 use crate::time::Timestamp;
-use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp};
+use docent_proto::Code;
 use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
-
-/// Claim to make, with the node it is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimRequest {
-    /// The path of the claim: an ephemeral node whose parent exists.
-    pub claim: String,
-    /// The path of the node that it is a claim of, which is read in the same trip.
-    pub node: String,
-    /// The path of a child of `node` that is made and deleted in the same write: so the servers count the
-    /// claim among the children that the node ever had. `None` for a claim that is not counted.
-    pub counter: Option<String>,
-}
 
 /// Result of an attempt to claim.
 #[derive(Debug)]
@@ -44,63 +33,10 @@ pub enum ClaimResult {
     NoNode(usize),
 }
 
-/// Claim to make, with full paths.
-pub(super) struct Wanted {
-    claim: String,
-    pub(super) node: String,
-    counter: Option<String>,
-}
-
-impl Wanted {
-    /// A claim that is not counted of the node at a full path.
-    #[cfg(test)]
-    pub(super) fn of(node: &str) -> Self {
-        Self { claim: format!("{node}/claim"), node: node.to_owned(), counter: None }
-    }
-
-    fn new(client: &Client, request: &ClaimRequest, operation: &'static str) -> Result<Self, Error> {
-        let full = |path: &String| client.shared().namespace.full(operation, path);
-        Ok(Self {
-            claim: full(&request.claim)?,
-            node: full(&request.node)?,
-            counter: request.counter.as_ref().map(full).transpose()?,
-        })
-    }
-
-    /// Operations of the write, the create of the claim first: a claim of another is told from a node that
-    /// is gone.
-    fn ops(&self, client: &Client) -> Vec<MultiOp> {
-        let shared = client.shared();
-        let create = |path: &String, data: Bytes, mode| {
-            MultiOp::Create(Create::new(path.clone(), data, shared.acl(path), mode, 0))
-        };
-        let claim = create(&self.claim, shared.identity.clone().into(), CreateMode::Ephemeral);
-        match &self.counter {
-            Some(counter) => {
-                let count = create(counter, Bytes::new(), CreateMode::Persistent);
-                vec![claim, count, MultiOp::Delete { path: counter.clone(), version: -1 }]
-            }
-            None => vec![claim, MultiOp::Check { path: self.node.clone(), version: -1 }],
-        }
-    }
-}
-
-/// The claim that the operation with this index is about, and whether the operation makes it.
-fn claim_of(wanted: &[Wanted], mut op: usize) -> (usize, bool) {
-    for (index, wanted) in wanted.iter().enumerate() {
-        let ops = if wanted.counter.is_some() { 3 } else { 2 };
-        if op < ops {
-            return (index, op == 0);
-        }
-        op -= ops;
-    }
-    (0, true)
-}
-
 /// Claims on their way. If it is dropped they are deleted as soon as their fate is known.
 struct Intent {
     generation: Arc<SessionGeneration>,
-    paths: Vec<String>,
+    claims: Vec<ClaimPaths>,
     /// The exact write; `None` once nothing is left to undo.
     write: Option<ExactWrite>,
     submitted: Timestamp,
@@ -116,24 +52,24 @@ impl Intent {
         wanted: &[Wanted],
     ) -> Self {
         let losses = generation.losses();
-        let ops = wanted.iter().flat_map(|wanted| wanted.ops(client));
-        let write = ExactWrite::submit(marker, ops, Lane::Call);
+        // Drawn for each attempt: what is late or repeated of an earlier one is about other nodes.
+        let id = generation.fresh_id();
+        let ops = wanted.iter().flat_map(|wanted| wanted.ops(client.shared(), id));
+        let write = ExactWrite::submit(marker, ops, Lane::Claim);
         let submitted = generation.clock.now();
-        let paths = wanted.iter().map(|wanted| wanted.claim.clone()).collect();
-        Self { generation: Arc::clone(generation), paths, write: Some(write), submitted, losses }
+        let claims = wanted.iter().map(|wanted| wanted.paths(id)).collect();
+        Self { generation: Arc::clone(generation), claims, write: Some(write), submitted, losses }
     }
 
-    fn take_paths(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.paths)
+    /// The nodes that the transaction `czxid` made.
+    fn made(&mut self, czxid: i64) -> Vec<Arc<OwnedNode>> {
+        let claims = std::mem::take(&mut self.claims).into_iter();
+        claims.map(|claim| Arc::new(claim.made(Arc::clone(&self.generation), czxid))).collect()
     }
 
     /// Deletes the nodes that the transaction `czxid` made.
     fn undo(mut self, czxid: i64) {
-        for path in self.take_paths() {
-            let node =
-                OwnedNode::by_czxid(Arc::clone(&self.generation), path, czxid).confirmed_at(self.losses);
-            give_back(Arc::new(node));
-        }
+        self.made(czxid).into_iter().for_each(give_back);
     }
 }
 
@@ -142,7 +78,7 @@ impl Drop for Intent {
         if let Some(mut write) = self.write.take()
             && !write.take_back()
         {
-            let made = Made::At(std::mem::take(&mut self.paths));
+            let made = Made::Claims(std::mem::take(&mut self.claims));
             self.generation.cleanup.undo_exact(&self.generation, write, made);
         }
     }
@@ -150,7 +86,11 @@ impl Drop for Intent {
 
 /// Result of one attempt.
 enum Attempt {
-    Created(i64),
+    /// By the transaction with this number; `replied` is false if the reply was lost.
+    Created {
+        czxid: i64,
+        replied: bool,
+    },
     Refused(usize, Code),
     Again,
 }
@@ -158,17 +98,15 @@ enum Attempt {
 /// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same
 /// trip. `recipe` is the label of the metrics, `operation` the method of the recipe that errors name.
 ///
-/// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which others may use before and
-/// afterwards.
+/// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which other clients use before and
+/// afterwards. Once it is handed out, with this write or by [`hand_out`](super::hand_out), it has a second
+/// node: its proof, a child of the claimed node with a name that is used once.
 ///
 /// # Guarantees
-/// A node is taken for ours only if it is proven to be: by the reply, or after a lost one by the id in the
-/// data of the write's marker, in the same session. It is deleted in that session only, and after a lost
-/// reply only while it is the same node: never one that somebody else made at the path since.
-///
-/// # Assumptions
-/// Nobody deletes the node by hand while its session lives. A watch tells of such a delete; until then the
-/// next claim could be taken for this one.
+/// A node is taken for ours only if it is proven to be: by the reply, or after a lost reply by the id in the
+/// data of the write's marker, in the same session. The servers refuse what is bound to a claim that was
+/// handed out, its end included, once the next claim of the same node is handed out: also if a client deleted
+/// the claim by hand and the holder's process does not know of that yet.
 ///
 /// # Errors
 /// `ShortLease` when the session timeout is below four ticks of the server, `NoAuth`, `TooLarge`, `Timeout`,
@@ -192,9 +130,10 @@ pub async fn claim_all(
     // An exact write is sent again only when it is certain that the earlier one never is applied; one of
     // unknown outcome is undone (decision 11).
     let mut attempts = client.attempts(operation, &first.claim, Idempotency::Idempotent);
+    let place = client.shared().namespace.join(&first.claim);
     loop {
         let generation = attempts.generation().await?;
-        let Some(marker) = attempts.marker(&generation).await? else { continue };
+        let Some(marker) = attempts.marker(&generation, Near::Path(&place)).await? else { continue };
         // The shutdown looks for writes under way after its stage has come, this one at the stage after that.
         let mut under_way = Some(generation.held.begin_write(recipe));
         // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
@@ -212,25 +151,39 @@ pub async fn claim_all(
             never = until_link_lost(&generation, losses, &mut under_way) => match never {},
         };
         match ended {
-            Attempt::Created(czxid) => {
+            Attempt::Created { czxid, replied } => {
                 // The session may have been taken up with a shorter timeout meanwhile.
                 if let Err(error) = refuse_short_lease(client, &generation, &attempts) {
                     intent.undo(czxid);
                     return Err(error);
                 }
+                let own = own_proofs(&intent.claims);
                 let held = hold(client, intent, wanted, czxid, recipe);
                 drop(under_way);
-                let read = reads.all(attempts.deadline).await;
+                // Reads whose write has no reply may have been answered before it was applied.
+                let reads = match replied {
+                    true => reads,
+                    false => Reads::submit(client.shared(), &generation, &full),
+                };
+                let mut read = reads.all(attempts.deadline).await;
+                if let Ok(nodes) = &read {
+                    let crowded = crowded(&own, nodes);
+                    match Rivals::of(&generation, crowded).evict(czxid, attempts.deadline).await {
+                        Ok(superseded) => mark_lost(held.iter().flatten().map(Hold::state), &superseded),
+                        Err(unread) => read = Err(unread),
+                    }
+                }
                 match (held, read) {
                     (Some(held), Ok(read)) => {
                         return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
                     }
-                    (held, Err(Unread::Refused(code))) => {
+                    (held, Err(Unread::Refused(code, path))) => {
                         // The next attempt shall not find them taken by these. Those that are dropped
                         // are deleted, too.
                         let released = join_all(held.into_iter().flatten().map(Hold::release));
                         let _ = Box::pin(timeout_at(attempts.deadline, released)).await;
-                        return Err(Error::from_code(code, operation).at(&first.node));
+                        let path = client.shared().namespace.relative(&path);
+                        return Err(Error::from_code(code, operation).at(&path));
                     }
                     // The lease ran out before the reply came, or the link did not last for the reads: the
                     // claims are deleted, and made once more.
@@ -239,7 +192,7 @@ pub async fn claim_all(
                     (None, _) => attempts.retry(&generation, false, Cause::LinkLost).await?,
                 }
             }
-            Attempt::Refused(op, code) => return refused(wanted, claim_of(&full, op), code, operation),
+            Attempt::Refused(op, code) => return refused(wanted, claim_of(op), code, operation),
             Attempt::Again => {}
         }
     }
@@ -253,6 +206,26 @@ fn refuse_short_lease(
     match generation.refuses_guards(client.shared().config.accept_short_lease) {
         Some(detail) => Err(attempts.error(ErrorKind::ShortLease).because(detail)),
         None => Ok(()),
+    }
+}
+
+/// Full path of the proof of each claim that is handed out.
+fn own_proofs(claims: &[ClaimPaths]) -> Vec<Option<String>> {
+    claims.iter().map(|claim| claim.handed_out.then(|| claim.proof.clone())).collect()
+}
+
+/// The proofs of our claims whose nodes have other children.
+fn crowded(own: &[Option<String>], nodes: &[Option<Node>]) -> Vec<String> {
+    let has_others = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.stat.num_children > 1);
+    let crowded = own.iter().zip(nodes).filter(|(_, node)| has_others(node));
+    crowded.filter_map(|(own, _)| own.clone()).collect()
+}
+
+/// Marks the claims as lost whose proofs are `superseded`.
+pub(super) fn mark_lost<'a>(claims: impl Iterator<Item = &'a Arc<HoldState>>, superseded: &[String]) {
+    let is_superseded = |proof: &str| superseded.iter().any(|other| other == proof);
+    for claim in claims.filter(|claim| claim.node.proof().is_some_and(is_superseded)) {
+        claim.mark_lost(LostReason::NodeDeleted);
     }
 }
 
@@ -306,13 +279,16 @@ async fn created(
         Ended::Applied(results, stat) => {
             if results.is_none() {
                 // Without results the session has not counted the nodes.
-                intent.paths.iter().for_each(|path| generation.session.owns(path));
+                for ClaimPaths { claim, proof, handed_out } in &intent.claims {
+                    generation.session.owns(claim);
+                    handed_out.then(|| generation.session.owns(proof));
+                }
             }
-            return Ok(Attempt::Created(stat.mzxid));
+            return Ok(Attempt::Created { czxid: stat.mzxid, replied: results.is_some() });
         }
         Ended::Failed(index, code) => return Ok(Attempt::Refused(index, code)),
         Ended::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
-            return Ok(Attempt::Created(generation.session.last_zxid()));
+            return Ok(Attempt::Created { czxid: generation.session.last_zxid(), replied: true });
         }
         Ended::NoMarker => return Ok(Attempt::Again),
         Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
@@ -332,11 +308,9 @@ fn hold(
     recipe: &'static str,
 ) -> Option<Vec<Hold>> {
     // From here on the drop of a guard deletes its node, and not that of the intent.
-    let paths = intent.take_paths();
+    let nodes = intent.made(czxid);
     let generation = &intent.generation;
-    let claims = paths.into_iter().zip(wanted).map(|(path, wanted)| {
-        let node = OwnedNode::by_czxid(Arc::clone(generation), path, czxid).confirmed_at(intent.losses);
-        let node = Arc::new(node);
+    let claims = nodes.into_iter().zip(wanted).map(|(node, wanted)| {
         let state = generation.hold(&node, recipe, Beginning::is_creation(), None);
         if state.is_none() {
             give_back(node);

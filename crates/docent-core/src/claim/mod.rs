@@ -1,8 +1,13 @@
-//! Claims: ephemeral nodes at fixed names, of which there is one at a time. Others may use the name again, so
-//! that a claim is never deleted by its name alone, but in its own session only, and only while it is the
-//! same node (decision 8).
+//! Claims: ephemeral nodes at fixed names, of which there is one at a time. Other clients use the name again,
+//! so that a claim that is handed out has a second node with a name of its own, which the servers check
+//! (decision 28).
 
 mod claim_all;
+mod hand_out;
 mod reads;
+mod rivals;
+mod wanted;
 
-pub use claim_all::{ClaimRequest, ClaimResult, claim_all};
+pub use claim_all::{ClaimResult, claim_all};
+pub use hand_out::hand_out;
+pub use wanted::ClaimRequest;

@@ -1,4 +1,4 @@
-use super::claim_all::Wanted;
+use super::wanted::Wanted;
 use crate::guard::SessionGeneration;
 use crate::node::Node;
 use crate::operation::Shared;
@@ -22,7 +22,8 @@ pub(super) struct Reads<'a> {
 
 #[derive(Debug)]
 pub(super) enum Unread {
-    Refused(Code),
+    /// With the full path that it is about.
+    Refused(Code, String),
     Cause(Cause),
 }
 
@@ -52,7 +53,8 @@ impl<'a> Reads<'a> {
             let found = match outcome.answer() {
                 Ok(reply) => match reply.result {
                     Err(Code::UNIMPLEMENTED) if nodes.len() > 1 => again(generation, nodes, deadline).await?,
-                    result => found(nodes.len(), result).map_err(Unread::Refused)?,
+                    result => found(nodes.len(), result)
+                        .map_err(|(index, code)| Unread::Refused(code, nodes[index].node.clone()))?,
                 },
                 // Also where a server was too busy: claims that are made once more would be counted once
                 // more.
@@ -105,21 +107,24 @@ fn request(nodes: &[Wanted]) -> Request {
 }
 
 /// The nodes of an answer to a request for so many.
-fn found(count: usize, result: Result<Response, Code>) -> Result<Vec<Found>, Code> {
+///
+/// # Errors
+/// The refusal, with the index of the node that it is about; 0 if it is about all.
+fn found(count: usize, result: Result<Response, Code>) -> Result<Vec<Found>, (usize, Code)> {
     match result {
         Ok(Response::Data { data, stat }) if count == 1 => Ok(vec![Some((data, stat))]),
         Err(Code::NO_NODE) if count == 1 => Ok(vec![None]),
         Ok(Response::Multi(results)) if results.len() == count => {
-            let one = |result| match result {
+            let one = |(index, result)| match result {
                 MultiResult::Data { data, stat } => Ok(Some((data, *stat))),
                 MultiResult::Failed(Code::NO_NODE) => Ok(None),
-                MultiResult::Failed(code) => Err(code),
-                _ => Err(Code::MARSHALLING_ERROR),
+                MultiResult::Failed(code) => Err((index, code)),
+                _ => Err((index, Code::MARSHALLING_ERROR)),
             };
-            results.into_iter().map(one).collect()
+            results.into_iter().enumerate().map(one).collect()
         }
-        Ok(_) => Err(Code::MARSHALLING_ERROR),
-        Err(code) => Err(code),
+        Ok(_) => Err((0, Code::MARSHALLING_ERROR)),
+        Err(code) => Err((0, code)),
     }
 }
 
@@ -169,7 +174,7 @@ mod tests {
         assert!(matches!(unread(Code::THROTTLED).await, Unread::Cause(Cause::Deadline)));
         let expired = unread(Code::SESSION_EXPIRED).await;
         assert!(matches!(expired, Unread::Cause(Cause::Ended(SessionEnd::Expired))));
-        assert!(matches!(unread(Code::NO_AUTH).await, Unread::Refused(Code::NO_AUTH)));
+        assert!(matches!(unread(Code::NO_AUTH).await, Unread::Refused(Code::NO_AUTH, _)));
     }
 
     #[tokio::test]
@@ -182,7 +187,7 @@ mod tests {
             [Some(&b"item"[..]), None]
         );
         let refused = read(1, Ok(Response::Multi(vec![MultiResult::Failed(Code::NO_AUTH)]))).await;
-        assert!(matches!(refused, Err(Unread::Refused(Code::NO_AUTH))));
+        assert!(matches!(refused, Err(Unread::Refused(Code::NO_AUTH, _))));
         // They are read one by one instead, from a server that is not there.
         let unknown = read(2, Err(Code::UNIMPLEMENTED)).await;
         assert!(matches!(unknown, Err(Unread::Cause(Cause::Deadline))));

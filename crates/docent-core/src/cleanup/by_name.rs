@@ -1,9 +1,9 @@
 //! Deletes of nodes whose names are ours alone, in whichever session there is.
 
 use super::{CleanupContext, DeleteOutcome, Host, PAUSE};
-use crate::session::ask::{ask_synced, before_repeat};
+use crate::session::ask::{ask, ask_synced, before_repeat};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
-use docent_proto::{Code, MultiResult, Request, Response, parent};
+use docent_proto::{Code, MultiResult, Request, Response, Stat, parent};
 use futures_util::future::join_all;
 use std::sync::Arc;
 
@@ -38,11 +38,7 @@ pub(super) async fn delete_owned(
                 // session.
                 Ok(_) | Err(Code::NO_NODE) => return DeleteOutcome::Gone,
                 Err(code) if is_final(code) => {
-                    tracing::error!(%path, generation = context.number, %code, "a node of ours could not be deleted");
-                    // The node goes with the session that made it: the end of a later one would not help.
-                    if host.setup().config.end_session_on_refused_delete && context.number == owner {
-                        context.session.abandon();
-                    }
+                    refused(host, owner, &context, &path, code);
                     return DeleteOutcome::Refused(code);
                 }
                 Err(_) => Cause::QueueFull,
@@ -59,6 +55,60 @@ pub(super) async fn delete_owned(
     }
 }
 
+fn refused(host: &dyn Host, owner: u64, context: &CleanupContext, path: &str, code: Code) {
+    tracing::error!(%path, generation = context.number, %code, "a node of ours could not be deleted");
+    // The node goes with the session that made it: the end of a later one would not help.
+    if host.setup().config.end_session_on_refused_delete && context.number == owner {
+        context.session.abandon();
+    }
+}
+
+/// Deletes a node that was found, and that the session of the context `owner` made. It is deleted as it was
+/// seen: another node at its path is left alone.
+async fn delete_found(
+    host: &dyn Host,
+    owner: u64,
+    mut context: Arc<CleanupContext>,
+    path: String,
+    mut seen: Stat,
+) {
+    loop {
+        let delete = Request::Delete { path: path.clone(), version: seen.version };
+        let cause = match context.session.submit(delete, Lane::Cleanup).await.answer() {
+            Ok(answer) => match answer.result {
+                Ok(_) | Err(Code::NO_NODE) => return,
+                Err(code) if is_final(code) => return refused(host, owner, &context, &path, code),
+                Err(Code::BAD_VERSION) => Cause::LinkLost,
+                Err(_) => Cause::QueueFull,
+            },
+            Err(cause) => cause,
+        };
+        let mut cause = Some(cause);
+        while let Some(reason) = cause.take() {
+            match after(host, owner, &context, reason).await {
+                Some(next) => context = next,
+                None => return,
+            }
+            match stat(&context, &path).await {
+                Ok(Some(now)) if now.czxid == seen.czxid => seen = now,
+                Ok(_) => return,
+                Err(reason) => cause = Some(reason),
+            }
+        }
+    }
+}
+
+/// Deletes these nodes as [`delete_found`] does, all at the same time.
+pub(super) async fn delete_all_found(
+    host: &dyn Host,
+    owner: u64,
+    context: &Arc<CleanupContext>,
+    found: Vec<(String, Stat)>,
+) {
+    let delete = |(path, stat)| delete_found(host, owner, Arc::clone(context), path, stat);
+    join_all(found.into_iter().map(delete)).await;
+}
+
 /// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that
 /// was not found may be applied as long as its session lives: it is looked for again and again.
 pub(super) async fn undo_create(
@@ -67,7 +117,7 @@ pub(super) async fn undo_create(
     prefix: String,
     reply: Option<Pending>,
 ) {
-    let owner = context.number;
+    let (owner, session_id) = (context.number, context.session.id());
     if let Some(reply) = reply {
         match reply.await {
             Outcome::Reply(answer) => {
@@ -76,7 +126,9 @@ pub(super) async fn undo_create(
                     Ok(Response::Multi(results)) => results.into_iter().filter_map(created).collect(),
                     _ => Vec::new(),
                 };
-                return delete_all(host, owner, &context, created).await;
+                let delete = |path| delete_owned(host, owner, Arc::clone(&context), path, None);
+                join_all(created.into_iter().map(delete)).await;
+                return;
             }
             Outcome::NotSent(_) => return,
             Outcome::Unknown(cause) => match after(host, owner, &context, cause).await {
@@ -87,14 +139,14 @@ pub(super) async fn undo_create(
     }
     let folder = parent(&prefix).unwrap_or("/");
     loop {
-        match find(&context, folder, &prefix).await {
-            Ok(paths) => {
+        match find(&context, session_id, folder, &prefix).await {
+            Ok(found) => {
                 // In the session that sent it the create may be applied later (decision 11). A node of an
                 // older session that comes late goes with that session.
-                if paths.is_empty() && context.number == owner && !planted!(LostCreateForgotten) {
+                if found.is_empty() && context.number == owner && !planted!(LostCreateForgotten) {
                     return context.lost_creates.add(&context, folder, &prefix);
                 }
-                return delete_all(host, owner, &context, paths).await;
+                return delete_all_found(host, owner, &context, found).await;
             }
             // A folder too large to list is looked at again, less and less often.
             Err(Cause::TooLarge { .. }) if context.number == owner => {
@@ -115,27 +167,60 @@ fn created(result: MultiResult) -> Option<String> {
     }
 }
 
-/// Deletes these nodes, which the session of the context `owner` made. All deletes are under way together.
-pub(super) async fn delete_all(
-    host: &dyn Host,
-    owner: u64,
-    context: &Arc<CleanupContext>,
-    paths: Vec<String>,
-) {
-    let delete = |path| delete_owned(host, owner, Arc::clone(context), path, None);
-    join_all(paths.into_iter().map(delete)).await;
-}
-
-/// The children of `folder` whose path begins with `prefix`, after the server has caught up with its leader.
-/// An empty result proves only that the create was not applied yet.
-pub(crate) async fn find(context: &CleanupContext, folder: &str, prefix: &str) -> Result<Vec<String>, Cause> {
+/// The children of `folder` whose path begins with `prefix` and which the session `owner` made, after the
+/// server has caught up with its leader. An empty result proves only that the create was not applied yet.
+pub(crate) async fn find(
+    context: &CleanupContext,
+    owner: i64,
+    folder: &str,
+    prefix: &str,
+) -> Result<Vec<(String, Stat)>, Cause> {
     let mut paths = children(context, folder).await?;
     paths.retain(|path| path.starts_with(prefix));
-    Ok(paths)
+    owned(context, owner, paths).await
+}
+
+/// Those of `paths` that the session `owner` made, each as it is now. A name alone does not show whose a node
+/// is: what draws names may have been copied, with the memory of its process or of its machine.
+pub(super) async fn owned(
+    context: &CleanupContext,
+    owner: i64,
+    paths: Vec<String>,
+) -> Result<Vec<(String, Stat)>, Cause> {
+    let stats = join_all(paths.iter().map(|path| stat(context, path))).await;
+    let found = paths.into_iter().zip(stats).filter_map(|(path, stat)| match stat {
+        Ok(stat) => stat.filter(|stat| is_owned_by(owner, stat)).map(|stat| Ok((path, stat))),
+        Err(cause) => Some(Err(cause)),
+    });
+    found.collect()
+}
+
+fn is_owned_by(owner: i64, stat: &Stat) -> bool {
+    if planted!(IdsOfTheProcess) {
+        return true;
+    }
+    planted!(NoOwnerCheck) || stat.ephemeral_owner == owner
+}
+
+/// The stat of a node, of which a listing of the same session told; `None` if it is not there any more.
+async fn stat(context: &CleanupContext, path: &str) -> Result<Option<Stat>, Cause> {
+    loop {
+        let request = || Request::Exists { path: path.to_owned(), watch: false };
+        match ask(context, Lane::Cleanup, request).await?.result {
+            Ok(Response::Stat(stat)) => return Ok(Some(stat)),
+            Ok(_) | Err(Code::NO_NODE) => return Ok(None),
+            Err(code) if is_final(code) => {
+                tracing::error!(%path, %code, "a node that may be ours cannot be looked at; leaving it alone");
+                return Ok(None);
+            }
+            // Any other code says nothing about the node.
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
 }
 
 /// The paths of the children of `folder`, after the server has caught up with its leader.
-pub(super) async fn children(context: &CleanupContext, folder: &str) -> Result<Vec<String>, Cause> {
+pub(crate) async fn children(context: &CleanupContext, folder: &str) -> Result<Vec<String>, Cause> {
     let list = Request::GetChildren2 { path: folder.to_owned(), watch: false };
     loop {
         match ask_synced(context, folder, &list).await {
@@ -159,7 +244,7 @@ pub(super) async fn children(context: &CleanupContext, folder: &str) -> Result<V
 
 /// Session in which to go on with a node of the session `owner` after a request in `context`
 /// failed for `cause`; `None` when nothing is left to do.
-async fn after(
+pub(super) async fn after(
     host: &dyn Host,
     owner: u64,
     context: &Arc<CleanupContext>,
@@ -167,10 +252,9 @@ async fn after(
 ) -> Option<Arc<CleanupContext>> {
     match cause {
         Cause::Ended(SessionEnd::Closed) => None,
-        // The servers ended the session that owned the node: it went with it. The end of a later one says
-        // nothing.
-        Cause::Ended(SessionEnd::Expired) if context.number == owner => None,
-        // The servers may keep the session, and its nodes, for a while.
+        Cause::Ended(SessionEnd::Expired) if context.number == owner && planted!(ExpiredIsGone) => None,
+        // The servers may keep the session, and its nodes, for a while, whatever the reason that it ended for
+        // (decision 25).
         Cause::Ended(_) => host.next_session(context.number).await,
         Cause::LinkLost => Some(Arc::clone(context)),
         Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {

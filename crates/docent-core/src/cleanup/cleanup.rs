@@ -1,7 +1,7 @@
 use super::by_name::delete_request;
 use super::worker::CleanupWorker;
 use super::{CleanupContext, ExactWrite, Job, Made, OwnedNode};
-use crate::session::{Lane, Pending};
+use crate::session::{Lane, Pending, SessionCloser};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,12 @@ impl Cleanup {
     /// Deletes `node` after `delay`, or when the client is closed, unless a handle saw to its end by then.
     pub(crate) fn delete_later(&self, node: &Arc<OwnedNode>, delay: Duration) {
         self.send(Job::Later { node: Arc::clone(node), delay });
+    }
+
+    /// Deletes the `node` of a lost guard once its work had a `margin` to stop, unless a handle saw to its
+    /// end by then.
+    pub(crate) fn delete_lost(&self, node: &Arc<OwnedNode>, margin: Duration) {
+        self.send(Job::Lost { node: Arc::clone(node), margin });
     }
 
     /// Undoes an exact write that makes ephemeral nodes, once its outcome is known.
@@ -50,7 +56,7 @@ impl Cleanup {
 
     /// Looks for lost creates below `folder`, until none is left there or the session has ended.
     pub(super) fn look_for_lost(&self, context: &Arc<CleanupContext>, folder: String) {
-        self.send(Job::Lost { context: Arc::clone(context), folder });
+        self.send(Job::LostCreates { context: Arc::clone(context), folder });
     }
 
     /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` waits
@@ -59,9 +65,9 @@ impl Cleanup {
         self.send(Job::Create { context: Arc::clone(context), prefix, reply, place: None });
     }
 
-    /// As [`undo_create`](Self::undo_create), for a marker. Its `place` is given up when it is gone, or on
-    /// the list of lost creates.
-    pub(crate) fn undo_marker(
+    /// As [`undo_create`](Self::undo_create), for a node of the session's own. The `place` of a marker is
+    /// given up when it is gone, or on the list of lost creates.
+    pub(crate) fn undo_own_node(
         &self,
         context: &Arc<CleanupContext>,
         path: String,
@@ -76,25 +82,30 @@ impl Cleanup {
         self.send(Job::Numbered { context: Arc::clone(context), prefix, czxid });
     }
 
-    /// Ends a session that was given up, so that its nodes do not stand for as long as the servers keep it;
-    /// once `after` is over. Calls `ended` when it is over; not when the client is closed before that.
-    pub(crate) fn end_abandoned(
+    /// Ends a session on a link of its own once `after` is over, so that its nodes do not stand for as long
+    /// as the servers keep it. Calls `ended` when it is over.
+    pub(crate) fn end_session(
         &self,
-        context: &CleanupContext,
+        closer: SessionCloser,
         after: BoxFuture<'static, ()>,
         ended: Box<dyn FnOnce() + Send>,
     ) {
-        if let Some(closer) = context.session.closer() {
-            self.send(Job::Abandoned { closer, after, ended });
-        }
+        self.send(Job::End { closer, after, ended });
     }
 
-    /// Waits until nothing is left to do.
+    /// Waits until nothing is left to delete.
     pub(crate) async fn drained(&self) {
         let (done, drained) = oneshot::channel();
         self.send(Job::Drained(done));
         // The worker ends only with the client: then nothing is left either.
         let _ = drained.await;
+    }
+
+    /// Waits until no session is left to [end](Self::end_session).
+    pub(crate) async fn all_ended(&self) {
+        let (done, ended) = oneshot::channel();
+        self.send(Job::AllEnded(done));
+        let _ = ended.await;
     }
 
     pub(super) fn send(&self, job: Job) {

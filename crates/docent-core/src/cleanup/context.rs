@@ -1,4 +1,4 @@
-use super::{Cleanup, LostCreates, Markers};
+use super::{Cleanup, LostCreates, Markers, OwnFolder};
 use crate::session::SessionContext;
 use std::ops::Deref;
 
@@ -8,13 +8,20 @@ pub(crate) struct CleanupContext {
     session: SessionContext,
     pub(crate) cleanup: Cleanup,
     pub(crate) markers: Markers,
+    pub(crate) own_folder: OwnFolder,
     /// Creates of tickets and markers that may be applied late.
     pub(crate) lost_creates: LostCreates,
 }
 
 impl CleanupContext {
     pub(crate) fn new(session: SessionContext, cleanup: Cleanup) -> Self {
-        Self { session, cleanup, markers: Markers::default(), lost_creates: LostCreates::default() }
+        Self {
+            session,
+            cleanup,
+            markers: Markers::default(),
+            own_folder: OwnFolder::default(),
+            lost_creates: LostCreates::default(),
+        }
     }
 }
 

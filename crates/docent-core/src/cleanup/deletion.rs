@@ -1,7 +1,6 @@
-use super::by_czxid::{delete_by_czxid, delete_exactly};
-use super::by_name::{delete_node, delete_request};
-use super::owned_node::Identity;
-use super::{Ended, ExactWrite, Host, Job, OwnedNode};
+use super::by_claim::{self, Deleted, delete_claim};
+use super::by_name::{self, delete_node};
+use super::{Host, Job, OwnedNode};
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::Code;
 use std::sync::Arc;
@@ -12,7 +11,8 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Deletion {
     node: Arc<OwnedNode>,
-    delete: Delete,
+    /// The request; `None` once it was handed to the worker.
+    sent: Option<Pending>,
     /// True once nothing is left to do for the worker.
     done: bool,
 }
@@ -32,34 +32,13 @@ pub(crate) enum DeleteOutcome {
 
 impl Deletion {
     /// Submits the delete: it has its place in the order of calls now.
-    ///
-    /// Where it is not certain that a node which shares its path is still the same, or no marker for an exact
-    /// write is free, that is left to the worker: a drop cannot wait for either.
     pub(crate) fn new(node: Arc<OwnedNode>) -> Self {
-        let context = &node.context;
-        let delete = match node.identity {
-            Identity::ByName => {
-                Delete::Sent(context.session.submit(delete_request(&node.path), Lane::Cleanup))
-            }
-            Identity::ByCzxid { .. } => {
-                let losses = context.losses();
-                let marker = Some(context)
-                    .filter(|_| node.is_confirmed_at(losses))
-                    .and_then(|context| context.markers.try_take(context));
-                let exactly = |marker| Delete::Exact(delete_exactly(&node, marker, losses));
-                marker.map_or(Delete::NotYet, exactly)
-            }
+        let request = match node.is_claim() {
+            true => by_claim::delete_request(&node),
+            false => by_name::delete_request(&node.path),
         };
-        Self { node, delete, done: false }
-    }
-
-    /// As [`new`](Self::new), for a node that may be gone already: where it shares its path, another may be
-    /// in its place, and the worker looks first.
-    pub(crate) fn of_doubtful(node: Arc<OwnedNode>) -> Self {
-        match node.shares_path() {
-            true => Self { node, delete: Delete::NotYet, done: false },
-            false => Self::new(node),
-        }
+        let sent = node.context.session.submit(request, Lane::Cleanup);
+        Self { node, sent: Some(sent), done: false }
     }
 
     /// Waits until the node is gone, at most until `deadline`.
@@ -81,37 +60,25 @@ impl Deletion {
 
     /// Outcome of the submitted delete; `None` when another attempt is needed, or more time.
     async fn first_attempt(&mut self, deadline: Instant) -> Option<DeleteOutcome> {
-        let gone = match &mut self.delete {
-            Delete::NotYet => false,
-            Delete::Sent(reply) => match tokio::time::timeout_at(deadline, &mut *reply).await {
-                Ok(Outcome::Reply(answer)) if matches!(answer.refusal(), None | Some(Code::NO_NODE)) => true,
-                Ok(outcome) => {
-                    *reply = Pending::ready(outcome);
-                    false
-                }
-                Err(_) => false,
-            },
-            Delete::Exact(write) => match write.ended(deadline).await {
-                Ended::Applied(..) => true,
-                // It may still be applied: the worker finds out before it sends another.
-                Ended::Unknown(_) => false,
-                // The worker's look at the node shows whether another delete is needed.
-                _ => {
-                    self.delete = Delete::NotYet;
-                    false
-                }
-            },
-        };
-        self.done = gone;
-        gone.then_some(DeleteOutcome::Gone)
+        let outcome = tokio::time::timeout_at(deadline, self.sent.as_mut()?).await.ok()?;
+        self.done = is_deleted(&self.node, &outcome);
+        self.sent = Some(Pending::ready(outcome));
+        self.done.then_some(DeleteOutcome::Gone)
     }
 
     fn hand_over(&mut self, done: Option<oneshot::Sender<DeleteOutcome>>) {
         if !std::mem::replace(&mut self.done, true) {
-            let delete = std::mem::replace(&mut self.delete, Delete::NotYet);
             let node = Arc::clone(&self.node);
-            self.node.context.cleanup.send(Job::Node { node, delete, done });
+            self.node.context.cleanup.send(Job::Node { node, sent: self.sent.take(), done });
         }
+    }
+}
+
+fn is_deleted(node: &OwnedNode, outcome: &Outcome) -> bool {
+    match outcome {
+        _ if node.is_claim() => matches!(by_claim::deleted(outcome), Deleted::Gone),
+        Outcome::Reply(answer) => matches!(answer.refusal(), None | Some(Code::NO_NODE)),
+        Outcome::NotSent(_) | Outcome::Unknown(_) => false,
     }
 }
 
@@ -121,25 +88,10 @@ impl Drop for Deletion {
     }
 }
 
-/// Delete that may have been submitted.
-#[derive(Debug)]
-pub(super) enum Delete {
-    /// Not yet: a look at the node comes first.
-    NotYet,
-    /// Of a node whose name is ours alone.
-    Sent(Pending),
-    Exact(ExactWrite),
-}
-
-/// Deletes `node`, whose delete may be under way.
-pub(super) async fn delete(host: &dyn Host, node: &OwnedNode, delete: Delete) -> DeleteOutcome {
-    let sent = match (&node.identity, delete) {
-        (Identity::ByCzxid { .. }, Delete::Exact(write)) => {
-            return delete_by_czxid(host.setup(), node, Some(write)).await;
-        }
-        (Identity::ByCzxid { .. }, _) => return delete_by_czxid(host.setup(), node, None).await,
-        (Identity::ByName, Delete::Sent(reply)) => Some(reply),
-        (Identity::ByName, _) => None,
-    };
-    delete_node(host, Arc::clone(&node.context), node.path.clone(), sent).await
+/// Deletes `node`; `sent` is the request that is under way.
+pub(super) async fn delete(host: &dyn Host, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
+    match node.is_claim() {
+        true => delete_claim(host, node, sent).await,
+        false => delete_node(host, Arc::clone(&node.context), node.path.clone(), sent).await,
+    }
 }

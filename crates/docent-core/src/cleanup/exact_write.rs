@@ -4,7 +4,6 @@ use crate::session::{Cause, Lane, Outcome, Pending, Reply, SessionEnd, lookup};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use tokio::time::{Instant, sleep, timeout_at};
-use uuid::Uuid;
 
 /// Exact write on its way.
 ///
@@ -54,7 +53,7 @@ impl ExactWrite {
         ops: impl IntoIterator<Item = MultiOp>,
         lane: Lane,
     ) -> Self {
-        let id = Bytes::copy_from_slice(Uuid::new_v4().as_bytes());
+        let id = Bytes::copy_from_slice(marker.context.fresh_id().as_bytes());
         // The marker comes first: where another operation is refused, it is certain that the marker had its
         // version, so that no earlier attempt was applied (decision 11).
         let mut all = vec![set(&marker, &id)];
@@ -98,6 +97,19 @@ impl ExactWrite {
             self.settled(None);
         }
         taken_back
+    }
+
+    /// Takes it back, for a caller that stops waiting for its outcome. Returns whether it may be applied: if
+    /// so, the drop deletes its marker. `has_ended` says that the session has ended.
+    pub(crate) async fn give_up(&mut self, has_ended: bool) -> bool {
+        if self.lost {
+            return true;
+        }
+        let may_be_applied = self.reply.give_up(has_ended).await;
+        if !may_be_applied {
+            self.settled(None);
+        }
+        may_be_applied
     }
 
     /// Gives the marker back for the next write; `version` is its new one, if it has changed.
@@ -149,7 +161,7 @@ impl ExactWrite {
         if planted!(MarkerWithoutVersion) {
             return self.settle_by_absence().await;
         }
-        let fence = Bytes::copy_from_slice(Uuid::new_v4().as_bytes());
+        let fence = Bytes::copy_from_slice(context.fresh_id().as_bytes());
         // After a lost reply it is repeated with the same version: of the write and all fences one is
         // applied.
         let bump = || {

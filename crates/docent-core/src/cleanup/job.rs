@@ -1,4 +1,3 @@
-use super::deletion::Delete;
 use super::{CleanupContext, DeleteOutcome, ExactWrite, Made, OwnedNode};
 use crate::session::{Pending, SessionCloser};
 use futures_util::future::BoxFuture;
@@ -8,10 +7,13 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// Work for the worker of cleanups.
 pub(super) enum Job {
-    /// Delete a node.
-    Node { node: Arc<OwnedNode>, delete: Delete, done: Option<oneshot::Sender<DeleteOutcome>> },
-    /// Delete a node later, unless it is gone by then.
+    /// Delete a node; `sent` is the request that is under way.
+    Node { node: Arc<OwnedNode>, sent: Option<Pending>, done: Option<oneshot::Sender<DeleteOutcome>> },
+    /// Delete a node later, unless it is gone by then; or when the client is closed.
     Later { node: Arc<OwnedNode>, delay: Duration },
+    /// Delete the node of a lost guard once its work had time to stop. When the client is closed, that waits
+    /// for the work, and the node goes with the session.
+    Lost { node: Arc<OwnedNode>, margin: Duration },
     /// Find out what became of a create, and undo it.
     Create {
         context: Arc<CleanupContext>,
@@ -28,9 +30,12 @@ pub(super) enum Job {
     /// Delete markers that were not needed for a while.
     Trim(Arc<CleanupContext>),
     /// Look for creates that may be applied late.
-    Lost { context: Arc<CleanupContext>, folder: String },
-    /// End a session that was given up, once `after` is over: guards may be stopping their work until then.
-    Abandoned { closer: SessionCloser, after: BoxFuture<'static, ()>, ended: Box<dyn FnOnce() + Send> },
-    /// Tell when nothing is left to do.
+    LostCreates { context: Arc<CleanupContext>, folder: String },
+    /// End an earlier session, or one whose close had no answer, once `after` is over: guards may be stopping
+    /// their work until then.
+    End { closer: SessionCloser, after: BoxFuture<'static, ()>, ended: Box<dyn FnOnce() + Send> },
+    /// Tell when nothing is left to delete.
     Drained(oneshot::Sender<()>),
+    /// Tell when no session is left to end.
+    AllEnded(oneshot::Sender<()>),
 }

@@ -1,7 +1,7 @@
 //! Creates whose replies were lost and which were not found: as long as their session lives they may be
 //! applied after all (decision 11).
 
-use super::by_name::{children, delete_all};
+use super::by_name::{children, delete_all_found, owned};
 use super::{CleanupContext, Host};
 use crate::session::{Cause, LinkState};
 use std::collections::{HashMap, VecDeque};
@@ -183,12 +183,17 @@ pub(super) async fn look_for_lost(host: &dyn Host, context: Arc<CleanupContext>,
                 Err(_) => continue,
             }
         };
-        let found = lost.found(&folder, &paths);
-        for path in &found {
+        let found = match owned(&context, context.session.id(), lost.found(&folder, &paths)).await {
+            Ok(found) => found,
+            Err(Cause::Ended(_)) => return,
+            Err(_) => continue,
+        };
+        let deleted: Vec<_> = found.iter().map(|(path, _)| path.clone()).collect();
+        for path in &deleted {
             tracing::info!(%path, generation = context.number, "a create was applied late: its node is deleted");
         }
-        delete_all(host, context.number, &context, found.clone()).await;
-        if lost.settle(&folder, &found) {
+        delete_all_found(host, context.number, &context, found).await;
+        if lost.settle(&folder, &deleted) {
             return;
         }
     }

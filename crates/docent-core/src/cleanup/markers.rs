@@ -1,4 +1,6 @@
+use super::own_folder::is_below;
 use super::{CleanupContext, Marker};
+use crate::setup::Setup;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -58,14 +60,6 @@ impl Markers {
         marker
     }
 
-    /// Takes a free marker with its place, if there is one at once. `context` is the one that these
-    /// markers belong to.
-    pub(crate) fn try_take(&self, context: &Arc<CleanupContext>) -> Option<Marker> {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        let free = self.pop()?;
-        Some(Marker::new(Arc::clone(context), free, place))
-    }
-
     /// Takes a marker back. True when a trim is due from now on: more than one marker is free, and no trim
     /// was due yet.
     pub(super) fn push(&self, marker: FreeMarker) -> bool {
@@ -75,6 +69,14 @@ impl Markers {
         let begins = !free.trimming && free.markers.len() > 1;
         free.trimming |= begins;
         begins
+    }
+
+    /// Takes away the free markers below the full path `root`.
+    fn take_below(&self, root: &str) -> Vec<FreeMarker> {
+        let mut free = self.lock();
+        let left = free.markers.extract_if(.., |marker| is_below(&marker.path, root)).collect();
+        free.unneeded = free.unneeded.min(free.markers.len());
+        left
     }
 
     /// Takes away the markers that were not needed since the last call, but leaves one. `None` when there is
@@ -89,6 +91,19 @@ impl Markers {
         let unneeded = free.markers.split_off(kept);
         free.unneeded = free.markers.len();
         Some(unneeded)
+    }
+}
+
+/// Deletes the free markers of `context` below the full path `root`, which is about to be deleted, and
+/// forgets that nodes may be created there.
+pub(crate) async fn leave(setup: &Setup, context: &Arc<CleanupContext>, root: &str) {
+    let is_left = |base: &mut String| base == root || is_below(base, root);
+    setup.own_base.lock().unwrap_or_else(PoisonError::into_inner).take_if(is_left);
+    context.own_folder.forget_below(root);
+    let left = context.markers.take_below(root);
+    for free in left {
+        let place = context.markers.place().await;
+        drop(Marker::new(Arc::clone(context), free, place));
     }
 }
 

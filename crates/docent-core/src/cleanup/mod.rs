@@ -10,6 +10,7 @@
 //! `Drop` submits a delete in order with other calls and hands the rest to the one worker of the client. The
 //! worker tries until the node is gone, or until the session that owned it is gone by the servers' word.
 
+mod by_claim;
 mod by_czxid;
 mod by_name;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
@@ -22,12 +23,14 @@ mod job;
 mod lost_creates;
 mod marker;
 mod markers;
+mod own_folder;
+mod own_node;
 mod owned_node;
 mod undo;
 mod worker;
 
 use crate::session::ask::PAUSE;
-pub(crate) use by_name::find;
+pub(crate) use by_name::{children, find};
 pub(crate) use cleanup::Cleanup;
 pub(crate) use context::CleanupContext;
 pub(crate) use deletion::{DeleteOutcome, Deletion};
@@ -35,7 +38,9 @@ pub(crate) use exact_write::{Ended, ExactWrite};
 pub(crate) use host::Host;
 use job::Job;
 pub(crate) use lost_creates::LostCreates;
-pub(crate) use marker::{Marker, NoMarker};
-pub(crate) use markers::Markers;
-pub(crate) use owned_node::OwnedNode;
-pub(crate) use undo::{Made, numbered};
+pub(crate) use marker::Marker;
+pub(crate) use markers::{Markers, leave};
+pub(crate) use own_folder::{Near, OwnFolder};
+pub(crate) use own_node::{NoOwnNode, create_own_node};
+pub(crate) use owned_node::{CLAIMED, HANDED_OUT, OwnedNode};
+pub(crate) use undo::{ClaimPaths, Made, numbered};

@@ -1,7 +1,14 @@
 use super::CleanupContext;
-use crate::session::{Cause, lookup};
+use docent_proto::MultiOp;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+/// Version of a claim's node until the claim is handed out. The lock node of a Curator consumer, at the same
+/// path, has version 0.
+pub(crate) const CLAIMED: i32 = 1;
+
+/// Version of a claim's node once the claim is handed out.
+pub(crate) const HANDED_OUT: i32 = 2;
 
 /// Ephemeral node of one of our sessions.
 #[derive(Debug)]
@@ -11,90 +18,114 @@ pub(crate) struct OwnedNode {
     pub(crate) path: String,
     /// Transaction that made it; 0 where that is not known.
     pub(crate) czxid: i64,
-    pub(super) identity: Identity,
+    /// Set for the node of a claim, at a path that others may use once it is deleted.
+    claim: Option<Proof>,
     /// Set by the first handle that sees to its end, so that it is deleted once.
     left: AtomicBool,
 }
 
-/// Mark by which a node of ours is told from others at its path.
+/// Second node of a claim, by which the servers tell it from other claims at the same path (decision 28).
 #[derive(Debug)]
-pub(super) enum Identity {
-    /// Its name, which is ours alone: the node can be deleted by its name in any session.
-    ByName,
-    /// Its `czxid`, because others may use the name once it is gone: only its own session may delete it
-    /// (decision 8).
-    ByCzxid {
-        /// Number of lost links when the node was last known to be the same. On that link its own watch tells
-        /// of its end.
-        confirmed: AtomicU64,
-    },
+struct Proof {
+    /// Full path: a child of the claimed node, with a name that no other claim has.
+    path: String,
+    /// Whether it exists: [`MISSING`], [`UNDER_WAY`] or [`EXISTS`].
+    stage: AtomicU8,
 }
+
+const MISSING: u8 = 0;
+const UNDER_WAY: u8 = 1;
+const EXISTS: u8 = 2;
 
 impl OwnedNode {
     /// A node whose name is ours alone.
     pub(crate) fn by_name(context: Arc<CleanupContext>, path: String, czxid: i64) -> Self {
-        Self { context, path, czxid, identity: Identity::ByName, left: AtomicBool::new(false) }
+        Self { context, path, czxid, claim: None, left: AtomicBool::new(false) }
     }
 
-    /// A node at a path that others may use once it is gone.
-    pub(crate) fn by_czxid(context: Arc<CleanupContext>, path: String, czxid: i64) -> Self {
-        let identity = Identity::ByCzxid { confirmed: AtomicU64::new(u64::MAX) };
-        Self { context, path, czxid, identity, left: AtomicBool::new(false) }
+    /// The node of a claim, whose proof is at `proof` once the claim is handed out.
+    pub(crate) fn claim(
+        context: Arc<CleanupContext>,
+        path: String,
+        czxid: i64,
+        proof: String,
+        handed_out: bool,
+    ) -> Self {
+        let stage = AtomicU8::new(if handed_out { EXISTS } else { MISSING });
+        let claim = Some(Proof { path: proof, stage });
+        Self { context, path, czxid, claim, left: AtomicBool::new(false) }
     }
 
-    /// The node as it was made: `losses` is the number of lost links before its create was submitted.
-    pub(crate) fn confirmed_at(self, losses: u64) -> Self {
-        self.set_confirmed(losses);
-        self
+    /// Notes that the claim is being handed out: its proof may exist from now on.
+    pub(crate) fn handing_out(&self) {
+        self.set_stage(UNDER_WAY);
     }
 
-    /// Makes the next [`confirm`](Self::confirm) look at the node.
-    pub(crate) fn doubt(&self) {
-        self.set_confirmed(u64::MAX);
+    /// Notes that the claim is handed out: its proof exists.
+    pub(crate) fn handed_out(&self) {
+        self.set_stage(EXISTS);
     }
 
-    fn set_confirmed(&self, losses: u64) {
-        if let Identity::ByCzxid { confirmed } = &self.identity {
-            confirmed.store(losses, Ordering::Relaxed);
+    fn set_stage(&self, stage: u8) {
+        self.claim.iter().for_each(|proof| proof.stage.store(stage, Ordering::Release));
+    }
+
+    /// True for the node of a claim: others may create a node at its path once it is deleted.
+    pub(crate) fn is_claim(&self) -> bool {
+        self.claim.is_some()
+    }
+
+    /// Full path of the claim's proof, before or after it exists. `None` for other nodes.
+    pub(crate) fn proof(&self) -> Option<&str> {
+        self.proof_from(MISSING)
+    }
+
+    /// Full path of the claim's proof, if it may exist.
+    pub(super) fn possible_proof(&self) -> Option<&str> {
+        self.proof_from(UNDER_WAY)
+    }
+
+    /// Full path of the claim's proof, if its stage is `stage` or a later one.
+    fn proof_from(&self, stage: u8) -> Option<&str> {
+        let proof = self.claim.as_ref()?;
+        (proof.stage.load(Ordering::Acquire) >= stage).then_some(&*proof.path)
+    }
+
+    /// Version of the node; −1 if its name tells it from others.
+    fn version(&self, is_handed_out: bool) -> i32 {
+        match (&self.claim, is_handed_out) {
+            (None, _) => -1,
+            (Some(_), false) => CLAIMED,
+            (Some(_), true) => HANDED_OUT,
         }
     }
 
-    /// True when others may make a node at its path once it is gone.
-    pub(crate) fn shares_path(&self) -> bool {
-        matches!(self.identity, Identity::ByCzxid { .. })
+    /// Path of the node that exists only as long as this hold does.
+    pub(crate) fn unique_path(&self) -> &str {
+        self.proof_from(EXISTS).unwrap_or(&self.path)
+    }
+
+    /// Operations that the servers refuse once the node, or that which tells it from others, is deleted.
+    pub(crate) fn checks(&self) -> impl Iterator<Item = MultiOp> {
+        let proof = self.proof_from(EXISTS);
+        let version = if planted!(ClaimUnchecked) { -1 } else { self.version(proof.is_some()) };
+        let node = MultiOp::Check { path: self.path.clone(), version };
+        let proof = proof.filter(|_| !planted!(ClaimUnchecked));
+        let proof = proof.map(|proof| MultiOp::Check { path: proof.to_owned(), version: -1 });
+        std::iter::once(node).chain(proof)
+    }
+
+    /// Operations that delete the node with its proof.
+    pub(crate) fn deletes(&self) -> impl Iterator<Item = MultiOp> {
+        let proof = self.possible_proof();
+        let node = MultiOp::Delete { path: self.path.clone(), version: self.version(proof.is_some()) };
+        let proof = proof.map(|proof| MultiOp::Delete { path: proof.to_owned(), version: -1 });
+        std::iter::once(node).chain(proof)
     }
 
     /// False when the node at its path, made by the transaction `czxid`, is another one.
     pub(crate) fn is_same(&self, czxid: i64) -> bool {
-        planted!(ClaimUnchecked) || !self.shares_path() || self.czxid == czxid
-    }
-
-    /// True when the node at its path can only be this one, on the link after `losses` lost ones.
-    pub(crate) fn is_confirmed_at(&self, losses: u64) -> bool {
-        match &self.identity {
-            Identity::ByName => true,
-            Identity::ByCzxid { confirmed } => {
-                planted!(ClaimUnchecked) || confirmed.load(Ordering::Relaxed) == losses
-            }
-        }
-    }
-
-    /// Looks whether the node is there and the same, unless that is known for the present link. While a link
-    /// was lost somebody else may have deleted it, and made another at its path, of which no watch told
-    /// (decision 8).
-    ///
-    /// # Errors
-    /// When the session ended before the look.
-    pub(crate) async fn confirm(&self) -> Result<bool, Cause> {
-        while !self.is_confirmed_at(self.context.losses()) {
-            // Read before the look: where the link is lost during it, the node is looked at again.
-            let losses = self.context.losses();
-            match lookup::stat(&self.context, &self.path).await? {
-                Some(stat) if stat.czxid == self.czxid => self.set_confirmed(losses),
-                _ => return Ok(false),
-            }
-        }
-        Ok(true)
+        planted!(ClaimUnchecked) || !self.is_claim() || self.czxid == czxid
     }
 
     /// Lets another handle see to the node's end: it could not be deleted.

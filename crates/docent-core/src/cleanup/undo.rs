@@ -1,24 +1,47 @@
 //! Undoing of exact writes that nobody waits for any more.
 
+use super::by_claim::delete_claim;
 use super::by_czxid::delete_by_czxid;
 use super::by_name::children;
 use super::{CleanupContext, Ended, ExactWrite, Host, OwnedNode, PAUSE};
 use crate::session::{Cause, lookup};
 use crate::time::deadline;
 use docent_proto::{MultiResult, parent};
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest pause between looks for a node whose name is not known, where they fail.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
+/// A transaction that made no node.
+const UNKNOWN: i64 = 0;
+
 /// Ephemeral nodes that an exact write makes.
 #[derive(Debug)]
 pub(crate) enum Made {
-    /// Nodes at these full paths.
-    At(Vec<String>),
+    /// A node at this full path.
+    At(String),
     /// One node whose full path is this and a number.
     Numbered(String),
+    /// Claims.
+    Claims(Vec<ClaimPaths>),
+}
+
+/// Full paths of the nodes of a claim.
+#[derive(Debug)]
+pub(crate) struct ClaimPaths {
+    pub(crate) claim: String,
+    pub(crate) proof: String,
+    /// True when the proof is created together with the claim.
+    pub(crate) handed_out: bool,
+}
+
+impl ClaimPaths {
+    /// The claim that the transaction `czxid` made.
+    pub(crate) fn made(self, context: Arc<CleanupContext>, czxid: i64) -> OwnedNode {
+        OwnedNode::claim(context, self.claim, czxid, self.proof, self.handed_out)
+    }
 }
 
 /// Waits until the outcome of `write` is certain, and deletes the nodes that it made.
@@ -28,21 +51,38 @@ pub(super) async fn undo_exact(
     mut write: ExactWrite,
     made: Made,
 ) {
-    // Without an answer or a fence before the session ended, its nodes went with the session.
-    let Ended::Applied(results, stat) = write.ended(deadline(Duration::MAX)).await else { return };
-    let paths = match made {
-        Made::At(paths) => paths,
-        Made::Numbered(prefix) => match results.and_then(|results| results.into_iter().next()) {
-            Some(MultiResult::Created { path, .. }) => vec![path],
-            _ => return context.cleanup.undo_numbered(&context, prefix, stat.mzxid),
-        },
+    let (results, stat) = match write.ended(deadline(Duration::MAX)).await {
+        Ended::Applied(results, stat) => (results, stat),
+        // Without an answer or a fence before the session ended, its nodes went with the session.
+        Ended::Unknown(Cause::Ended(_)) => return,
+        // Somebody deleted the marker, so that nothing tells whether the write was applied.
+        Ended::Unknown(_) => return undo_without_marker(host, context, made).await,
+        _ => return,
     };
-    for path in paths {
-        // The marker was set in the transaction that made the nodes: by its number each is told from others
-        // at the path (decision 8).
-        let node = OwnedNode::by_czxid(Arc::clone(&context), path, stat.mzxid);
-        let _ = delete_by_czxid(host.setup(), &node, None).await;
+    // The marker was set in the transaction that made the nodes: by its number each is told from others at
+    // the path (decision 8).
+    match made {
+        Made::At(path) => delete_by_czxid(host.setup(), &context, &path, stat.mzxid).await,
+        Made::Numbered(prefix) => match results.and_then(|results| results.into_iter().next()) {
+            Some(MultiResult::Created { path, .. }) => {
+                delete_by_czxid(host.setup(), &context, &path, stat.mzxid).await;
+            }
+            _ => context.cleanup.undo_numbered(&context, prefix, stat.mzxid),
+        },
+        Made::Claims(claims) => {
+            let claims = claims.into_iter().map(|claim| claim.made(Arc::clone(&context), stat.mzxid));
+            let delete = |claim| async move { delete_claim(host, &claim, None).await };
+            join_all(claims.map(delete)).await;
+        }
     }
+}
+
+/// Deletes the claims that a write may have made. Only those with a proof can be told from others.
+async fn undo_without_marker(host: &dyn Host, context: Arc<CleanupContext>, made: Made) {
+    let Made::Claims(claims) = made else { return };
+    let claims = claims.into_iter().filter(|claim| claim.handed_out);
+    let claims = claims.map(|claim| claim.made(Arc::clone(&context), UNKNOWN));
+    join_all(claims.map(|claim| async move { delete_claim(host, &claim, None).await })).await;
 }
 
 /// Deletes the node that the transaction `czxid` made, whose path begins with `prefix`.
@@ -51,11 +91,7 @@ pub(super) async fn undo_numbered(host: &dyn Host, context: Arc<CleanupContext>,
     loop {
         match numbered(&context, &prefix, czxid).await {
             Ok(None) | Err(Cause::Ended(_)) => return,
-            Ok(Some(path)) => {
-                let node = OwnedNode::by_czxid(Arc::clone(&context), path, czxid);
-                let _ = delete_by_czxid(host.setup(), &node, None).await;
-                return;
-            }
+            Ok(Some(path)) => return delete_by_czxid(host.setup(), &context, &path, czxid).await,
             Err(_) => {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);

@@ -1,9 +1,12 @@
 use super::by_name::{delete_node, undo_create};
-use super::deletion::{Delete, delete};
+use super::deletion::delete;
 use super::lost_creates::look_for_lost;
 use super::markers::trim;
 use super::undo::{undo_exact, undo_numbered};
-use super::{DeleteOutcome, Host, Job};
+use super::{DeleteOutcome, Host, Job, OwnedNode};
+use crate::session::SessionCloser;
+use crate::session::link::dialer::Start;
+use crate::setup::Setup;
 use crate::telemetry;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -22,26 +25,27 @@ impl CleanupWorker {
         let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         // Jobs that end with the session at the latest, and that nobody waits for.
         let mut aside: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
+        // Sessions to end.
+        let mut sessions: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        let (mut drained, mut all_ended) = (Vec::new(), Vec::new());
         loop {
-            telemetry::cleanups(&host.setup().label, open.len());
-            if open.is_empty() {
-                for drained in waiting.drain(..) {
-                    let _ = drained.send(());
-                }
-            }
+            telemetry::cleanups(&host.setup().label, open.len() + sessions.len());
+            tell_if(open.is_empty(), &mut drained);
+            tell_if(sessions.is_empty(), &mut all_ended);
             let job = tokio::select! {
                 biased;
                 Some(()) = open.next() => continue,
                 Some(()) = aside.next() => continue,
+                Some(()) = sessions.next() => continue,
                 job = self.queue.recv() => job,
                 () = host.setup().finished.cancelled() => return,
             };
             let host = host.as_ref();
             match job.map(|job| *job) {
                 None => return,
-                Some(Job::Drained(done)) => waiting.push(done),
-                Some(Job::Node { node, delete: sent, done }) => open.push(guarded(async move {
+                Some(Job::Drained(done)) => drained.push(done),
+                Some(Job::AllEnded(done)) => all_ended.push(done),
+                Some(Job::Node { node, sent, done }) => open.push(guarded(async move {
                     let outcome = delete(host, &node, sent).await;
                     if let Some(done) = done {
                         let _ = done.send(outcome);
@@ -52,10 +56,12 @@ impl CleanupWorker {
                         () = tokio::time::sleep(delay) => {}
                         () = host.setup().closing.cancelled() => {}
                     }
-                    if node.leave()
-                        && let DeleteOutcome::Refused(_) = delete(host, &node, Delete::NotYet).await
-                    {
-                        node.stays();
+                    delete_left(host, &node).await;
+                })),
+                Some(Job::Lost { node, margin }) => open.push(guarded(async move {
+                    tokio::select! {
+                        () = tokio::time::sleep(margin) => delete_left(host, &node).await,
+                        () = host.setup().closing.cancelled() => {}
                     }
                 })),
                 Some(Job::Exact { context, write, made }) => {
@@ -66,18 +72,13 @@ impl CleanupWorker {
                     drop(place);
                 })),
                 Some(Job::Trim(context)) => aside.push(guarded(trim(context))),
-                Some(Job::Lost { context, folder }) => {
+                Some(Job::LostCreates { context, folder }) => {
                     aside.push(guarded(look_for_lost(host, context, folder)));
                 }
-                Some(Job::Abandoned { closer, after, ended }) => open.push(guarded(async move {
-                    let end = async {
-                        after.await;
-                        closer.run(&host.setup().ensemble).await;
+                Some(Job::End { closer, after, ended }) => sessions.push(guarded(async move {
+                    after.await;
+                    if end_session(host, closer).await {
                         ended();
-                    };
-                    tokio::select! {
-                        () = end => {}
-                        () = host.setup().closing.cancelled() => {}
                     }
                 })),
                 Some(Job::Create { context, prefix, reply, place }) => open.push(guarded(async move {
@@ -90,6 +91,42 @@ impl CleanupWorker {
             }
         }
     }
+}
+
+/// Deletes a node that no handle saw to the end of.
+async fn delete_left(host: &dyn Host, node: &OwnedNode) {
+    if node.leave()
+        && let DeleteOutcome::Refused(_) = delete(host, node, None).await
+    {
+        node.stays();
+    }
+}
+
+/// Tells those who wait, if it `is_over`.
+fn tell_if(is_over: bool, waiting: &mut Vec<oneshot::Sender<()>>) {
+    if is_over {
+        for waiting in waiting.drain(..) {
+            let _ = waiting.send(());
+        }
+    }
+}
+
+/// Ends a session. Others may have lost theirs at the same time: so it takes its time, until the client is
+/// closed. False if it is not known to be over.
+async fn end_session(host: &dyn Host, closer: SessionCloser) -> bool {
+    let Setup { ensemble, closing, .. } = host.setup();
+    let end = async {
+        let timeout = closer.timeout;
+        if !closer.clone().run(ensemble, Start::Jittered).await {
+            // The servers end it by themselves in this time.
+            tokio::time::sleep(timeout * 2).await;
+        }
+    };
+    tokio::select! {
+        () = end, if !closing.is_cancelled() => return true,
+        () = closing.cancelled() => {}
+    }
+    closer.run(ensemble, Start::AtOnce).await
 }
 
 /// Keeps a panic in one job from ending all others.

@@ -26,6 +26,9 @@ use std::time::Duration;
 /// Range of a server's tick in milliseconds: with a longer one the longest session timeout is below four
 /// ticks, which is too short for a lease.
 const TICKS: RangeInclusive<u128> = 1..=i32::MAX as u128 / 4;
+/// Least number of requests that may wait: a recipe sends several together, such as the creates of a path's
+/// parents before that of its node.
+const WAITING: usize = 16;
 
 /// Settings of a client. The defaults are safe.
 #[derive(Clone)]
@@ -89,9 +92,9 @@ impl ClientBuilder {
     }
 
     /// Lets caches, and the views, memberships and configuration trees that rest on them, use persistent
-    /// watches: one on the folder or tree tells of each change below it, so that a new child costs one read,
-    /// a change one read, and a deletion none. Default off: one-shot watches, which every server has, and
-    /// after which a folder is listed anew for each new child.
+    /// watches: one on the folder or tree tells of each change below it, so that a child that is created,
+    /// changed or deleted costs one read. Default off: one-shot watches, which every server has, and after
+    /// which a folder is listed again for each new child.
     ///
     /// Servers have them from 3.6 on. Where the server of a link has none, caches use one-shot watches on
     /// that link; it is asked again on links that are made ten minutes later. Such a server closes the link
@@ -169,8 +172,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Largest request in bytes: the servers' `jute.maxbuffer`. Default 1 MiB − 1. Larger ones fail with
-    /// `TooLarge`.
+    /// Largest request in bytes. Default 1 MiB − 1, as the servers' `jute.maxbuffer`: set both to the same
+    /// value. Larger requests fail with `TooLarge`, and so does a request that is above the servers' limit
+    /// alone, after it has cost two links.
     pub fn max_request(mut self, bytes: usize) -> Self {
         self.config.max_request = bytes;
         self
@@ -196,8 +200,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Most requests that may wait for a link or a reply. Default 10,000. More fail with `Overloaded` once
-    /// the retry policy gives up.
+    /// Maximum number of requests that may wait for a link or a reply. Default 10,000, at least 16 because
+    /// recipes send several requests together. More fail with `Overloaded` once the retry policy gives up.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.config.max_waiting = requests;
         self
@@ -264,8 +268,8 @@ impl ClientBuilder {
     /// is created, where that is done, and must not block. Where it panics the node is not created, and the
     /// operation fails with `InvalidAcl`.
     ///
-    /// Clients that share a lock or a service with other credentials need a list there that lets both in. The
-    /// same holds for `/_docent`, where exact writes keep their markers.
+    /// Clients that share a lock or a service with other credentials need a list there that lets both in. It
+    /// is not called for the session's own nodes, in folders called `_docent`: those are the client's alone.
     pub fn acl_for(mut self, choose: impl Fn(&str) -> Option<Vec<Acl>> + Send + Sync + 'static) -> Self {
         self.config.acl.set_by_path(choose);
         self
@@ -393,14 +397,14 @@ impl ClientBuilder {
                 TICKS.end()
             ));
         }
-        for (name, value) in [
-            ("largest request", config.max_request),
-            ("largest reply", config.max_reply),
-            ("number of waiting requests", config.max_waiting),
-            ("number of bytes of ephemeral nodes", config.max_ephemeral_bytes),
+        for (name, value, least) in [
+            ("largest request", config.max_request, 1),
+            ("largest reply", config.max_reply, 1),
+            ("number of waiting requests", config.max_waiting, WAITING),
+            ("number of bytes of ephemeral nodes", config.max_ephemeral_bytes, 1),
         ] {
-            if value == 0 {
-                return invalid(format!("{name} 0 must be at least 1"));
+            if value < least {
+                return invalid(format!("{name} {value} must be at least {least}"));
             }
         }
         if let Some(rule) = config.label.as_deref().and_then(broken_rule) {

@@ -153,7 +153,8 @@ impl Client {
     /// to know whether leases can be trusted on a machine. Pause or move the virtual machine meanwhile, and
     /// see whether the clock went on.
     ///
-    /// It writes a node at the beginning and at the end, whose times the leader of the servers sets.
+    /// It writes a node of the session's own at the beginning and at the end, whose times the leader of the
+    /// servers sets.
     ///
     /// # Assumptions
     /// The servers' time of day is not set during the check, and they have the same leader, or leaders with
@@ -161,10 +162,11 @@ impl Client {
     /// all right may be stopped later.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply to one of the writes was lost.
+    /// `Timeout`, `Closed`; `NoAuth` if the client may create nodes neither at the root of its namespace nor
+    /// where it did so before.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the nodes are deleted in the background.
+    /// This method is cancel safe.
     pub async fn check_clock(&self, period: Duration) -> Result<ClockCheck, Error> {
         clock_check::check_clock(self, period).await
     }
@@ -203,9 +205,17 @@ impl Client {
     }
 
     /// Closes the client at once, without asking those who hold something: see [`shutdown`](Self::shutdown)
-    /// for an orderly end. Every pending future ends with `Closed`, pending deletes are carried out, the
-    /// session is ended on the server and both tasks end. Takes at most the operation timeout; a session that
-    /// could not be ended then ends by itself. Calling it again waits for the same end.
+    /// for an orderly end. Every pending future ends with `Closed`, pending deletes are carried out, guards
+    /// are lost, the session is ended on the server and both tasks end. Calling it again waits for the same
+    /// end.
+    ///
+    /// Takes at most the operation timeout. If the link breaks before the servers confirm the end of the
+    /// session, the session is closed again at the next server; earlier sessions whose end is not certain are
+    /// waited for, too. A session that could not be ended in time ends by itself.
+    ///
+    /// Lost guards have time for their work to stop: the session is ended once they are dropped, or after a
+    /// margin of the lease, at most a quarter of the operation timeout. So drop guards that you hold before
+    /// this call, or it takes that long.
     ///
     /// # Cancel safety
     /// This method is cancel safe: closing goes on.

@@ -1,12 +1,12 @@
 use super::Client;
-use crate::cleanup::{Deletion, OwnedNode};
+use crate::cleanup::{Ended, ExactWrite, Near};
 use crate::error::Error;
-use crate::node::CreateMode;
-use crate::node::namespace::OWN_FOLDER;
+use crate::node::Stat;
+use crate::operation::Idempotency;
+use crate::session::{Cause, Lane};
 use crate::time::Timestamp;
-use std::sync::Arc;
+use docent_proto::Code;
 use std::time::{Duration, SystemTime};
-use uuid::Uuid;
 
 /// Pace of the client's [`Clock`](crate::Clock) beside that of the servers, found by [`Client::check_clock`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,28 +29,14 @@ impl ClockCheck {
     }
 }
 
-/// Time at which the leader made a node of ours, with the times of the client's clock before and after.
+/// Time at which the leader set a node of ours, with the times of the client's clock before and after.
 struct Sample {
     servers: SystemTime,
     from: Timestamp,
     to: Timestamp,
 }
 
-/// Node of a [`Sample`]. Dropping it deletes it, also if its create is still on its way.
-struct Probe<'a> {
-    client: &'a Client,
-    path: String,
-}
-
-impl Drop for Probe<'_> {
-    fn drop(&mut self) {
-        let shared = self.client.shared();
-        let (generation, path) = (shared.generation(), shared.namespace.join(&self.path));
-        drop(Deletion::new(Arc::new(OwnedNode::by_name(Arc::clone(&generation), path, 0))));
-    }
-}
-
-/// Time of the leader's clock, by a node of the client's own that is deleted again.
+/// Time of the leader's clock, by a write to a node of the client's own.
 ///
 /// # Errors
 /// `NoAuth`, `Timeout`, `Closed`.
@@ -77,10 +63,25 @@ pub(super) async fn check_clock(client: &Client, period: Duration) -> Result<Clo
     })
 }
 
+/// Sets a marker of the session, as an exact write does, and nothing else.
 async fn sample(client: &Client) -> Result<Sample, Error> {
     let clock = &client.shared().config.clock;
-    let probe = Probe { client, path: format!("{OWN_FOLDER}/{}", Uuid::new_v4()) };
-    let from = clock.now();
-    let created = client.create(&probe.path, "", CreateMode::Ephemeral).await?;
-    Ok(Sample { servers: created.stat.created, from, to: clock.now() })
+    let mut attempts = client.attempts("check_clock", "/", Idempotency::Idempotent);
+    loop {
+        let generation = attempts.generation().await?;
+        let Some(marker) = attempts.marker(&generation, Near::Nothing).await? else { continue };
+        let from = clock.now();
+        let mut write = ExactWrite::submit(marker, [], Lane::Call);
+        let cause = match write.ended(attempts.deadline).await {
+            Ended::Applied(_, stat) => {
+                return Ok(Sample { servers: Stat::from(stat).modified, from, to: clock.now() });
+            }
+            Ended::NoMarker => continue,
+            Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
+            Ended::Failed(_, code) | Ended::Refused(code) => return Err(attempts.code(code)),
+            Ended::NotApplied(cause) | Ended::Unknown(cause) => cause,
+        };
+        drop(write);
+        attempts.retry(&generation, false, cause).await?;
+    }
 }

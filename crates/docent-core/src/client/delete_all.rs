@@ -1,6 +1,7 @@
 //! Deletion of a node with everything below it.
 
 use super::{Client, DeleteAllError};
+use crate::cleanup::leave;
 use crate::error::{Error, ErrorKind};
 use crate::node::NodePath;
 use futures_util::future::join_all;
@@ -38,7 +39,13 @@ impl Client {
     pub async fn delete_all(&self, path: &str) -> Result<usize, DeleteAllError> {
         let failed =
             |error, deletion: Deletion<'_>| DeleteAllError::new(error, deletion.deleted, deletion.left);
-        let mut deletion = Deletion { client: self, deleted: 0, left: Vec::new(), stuck: HashSet::new() };
+        let mut deletion = Deletion {
+            client: self,
+            root: path.to_owned(),
+            deleted: 0,
+            left: Vec::new(),
+            stuck: HashSet::new(),
+        };
         let root = match NodePath::new("delete", path) {
             Ok(root) => root.into(),
             Err(error) => return Err(failed(error, deletion)),
@@ -57,6 +64,8 @@ impl Client {
 /// A deletion under way.
 struct Deletion<'a> {
     client: &'a Client,
+    /// The node that it began with.
+    root: String,
     deleted: usize,
     /// Errors of the nodes that were refused.
     left: Vec<Error>,
@@ -82,6 +91,8 @@ enum Next {
 
 impl Deletion<'_> {
     async fn run(&mut self, root: String) -> Result<(), Error> {
+        let shared = self.client.shared();
+        leave(shared, &shared.generation(), &shared.namespace.join(&root)).await;
         let mut branch = vec![Folder { path: root, rounds: 0 }];
         while let Some(folder) = branch.last_mut() {
             folder.rounds += 1;
@@ -155,7 +166,7 @@ impl Deletion<'_> {
             Err(Interrupted::Failed(error)) => match error.kind() {
                 ErrorKind::NoNode => {}
                 ErrorKind::NotEmpty => return Ok(self.leave(folder, refused)),
-                kind if is_refusal(kind) => return Ok(self.leave(folder, error)),
+                _ if is_refusal(&error) => return Ok(self.leave(folder, error)),
                 _ => return Err(error),
             },
         }
@@ -174,7 +185,7 @@ impl Deletion<'_> {
                     batch.is_over = paths.last().is_some_and(|last| last == folder);
                     break;
                 }
-                Err(Interrupted::Failed(error)) if is_refusal(error.kind()) => error,
+                Err(Interrupted::Failed(error)) if is_refusal(&error) => error,
                 Err(interrupted) => return Err(interrupted),
             };
             let refused = error.path().and_then(|path| paths.iter().position(|known| known == path));
@@ -225,7 +236,7 @@ impl Deletion<'_> {
     /// Deletes all of `paths`, or none.
     async fn commit(&self, paths: &[String]) -> Result<(), Interrupted> {
         let begun = Instant::now();
-        let all = self.client.transaction();
+        let all = self.client.transaction().marked_outside(&self.root);
         let all = paths.iter().fold(all, |all, path| all.delete(path, None));
         match all.commit_exactly().await {
             Ok(_) => Ok(()),
@@ -268,8 +279,13 @@ enum Interrupted {
 }
 
 /// True for an error that is about one node and would come again.
-fn is_refusal(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::NoNode | ErrorKind::NotEmpty | ErrorKind::NoAuth | ErrorKind::InvalidInput)
+fn is_refusal(error: &Error) -> bool {
+    let kind = error.kind();
+    !error.is_of_own_node()
+        && matches!(
+            kind,
+            ErrorKind::NoNode | ErrorKind::NotEmpty | ErrorKind::NoAuth | ErrorKind::InvalidInput
+        )
 }
 
 /// The paths of `names` in a folder, as many together as one request takes. At least one, which may be empty.

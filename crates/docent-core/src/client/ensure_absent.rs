@@ -1,5 +1,5 @@
 use super::Client;
-use crate::cleanup::{Ended, ExactWrite};
+use crate::cleanup::{Ended, ExactWrite, Near};
 use crate::error::Error;
 use crate::operation::Idempotency;
 use crate::session::{Cause, Lane, lookup};
@@ -19,7 +19,9 @@ pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
         let generation = attempts.generation().await.map_err(maybe)?;
         // The marker first: it may take a wait, and the look must be made on the link that the delete is sent
         // on.
-        let Some(marker) = attempts.marker(&generation).await.map_err(maybe)? else { continue };
+        let Some(marker) = attempts.marker(&generation, Near::Path(&full)).await.map_err(maybe)? else {
+            continue;
+        };
         let losses = generation.losses();
         let version = match timeout_at(attempts.deadline, lookup::stat(&generation, &full)).await {
             Ok(Ok(Some(stat))) if known.is_none_or(|czxid| czxid == stat.czxid) => {

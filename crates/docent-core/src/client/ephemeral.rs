@@ -2,7 +2,7 @@
 //! deleted since.
 
 use super::Client;
-use crate::cleanup::{Ended, ExactWrite, Made, Marker, numbered};
+use crate::cleanup::{Ended, ExactWrite, Made, Marker, Near, numbered};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::node::{Created, Stat};
@@ -12,6 +12,7 @@ use crate::setup::{PARENT_ROUNDS, create_parents, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult};
 use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
 
 /// The create of an ephemeral node on its way. If it is dropped, the node is deleted as soon as its fate is
 /// known.
@@ -48,8 +49,7 @@ impl Making {
     /// Finds the name of the node that the transaction `czxid` made: the reply that told it was lost.
     async fn name(&mut self, attempts: &Attempts<'_>, czxid: i64) -> Result<String, Error> {
         self.nameless = Some(czxid);
-        let found =
-            tokio::time::timeout_at(attempts.deadline, numbered(&self.generation, &self.full, czxid)).await;
+        let found = timeout_at(attempts.deadline, numbered(&self.generation, &self.full, czxid)).await;
         // A node that could not be found is looked for again by the drop, and deleted.
         let path = found.ok().and_then(Result::ok).ok_or_else(|| attempts.unknown())?;
         self.nameless = None;
@@ -72,7 +72,7 @@ impl Drop for Making {
             && !write.take_back()
         {
             let full = std::mem::take(&mut self.full);
-            let made = if self.is_sequential { Made::Numbered(full) } else { Made::At(vec![full]) };
+            let made = if self.is_sequential { Made::Numbered(full) } else { Made::At(full) };
             self.generation.cleanup.undo_exact(&self.generation, write, made);
         }
     }
@@ -90,9 +90,9 @@ pub(super) async fn create(
     let mut missing_parents = 0;
     loop {
         let generation = attempts.generation().await?;
-        let Some(marker) = attempts.marker(&generation).await? else { continue };
         let create = request();
         let full = create.path.clone();
+        let Some(marker) = attempts.marker(&generation, Near::Path(&full)).await? else { continue };
         let parents = if missing_parents > 0 {
             create_parents(client.shared(), &generation, &full)
         } else {
@@ -123,13 +123,32 @@ pub(super) async fn create(
             Ended::Refused(Code::THROTTLED) => (false, Cause::QueueFull),
             Ended::Failed(_, code) | Ended::Refused(code) => return Err(attempts.code(code)),
             Ended::NotApplied(cause) => (false, cause),
-            // The node, if it was made, went with its session.
-            Ended::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) => (false, cause),
+            // The node, if it was made, goes with its session.
+            Ended::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) => {
+                (!is_over(client, &generation, attempts.deadline).await, cause)
+            }
             Ended::Unknown(cause) => (true, cause),
         };
         drop(making);
         attempts.retry(&generation, sent, cause).await?;
     }
+}
+
+/// Waits until the session, which a server does not know any more, is certainly over (decision 25); false
+/// when that is not known by the deadline. A session that cannot prove it counts as over.
+async fn is_over(client: &Client, generation: &SessionGeneration, deadline: Instant) -> bool {
+    let shared = client.shared();
+    if generation.session.closer().is_none() || planted!(ExpiredIsGone) {
+        return true;
+    }
+    // On the heap, because it is rare.
+    let over = Box::pin(async {
+        tokio::select! {
+            () = shared.notes.over(generation.session.id()) => true,
+            () = shared.closing.cancelled() => false,
+        }
+    });
+    timeout_at(deadline, over).await.unwrap_or(false)
 }
 
 /// The node as it was made: the marker was set in the same transaction.

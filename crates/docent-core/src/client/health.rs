@@ -1,3 +1,4 @@
+use super::shutdown_report::is_mark;
 use crate::operation::Shared;
 use crate::setup::ConnectionStatus;
 use crate::time::duration_ms;
@@ -22,6 +23,9 @@ pub struct Health {
     pub guards: usize,
     /// Paths of kept nodes that are not known to be present in the present session.
     pub missing_nodes: Vec<String>,
+    /// Paths of nodes of earlier sessions of this client that may still exist, because the servers did not
+    /// yet prove that these sessions are over. A lock whose node is among them may wait for it.
+    pub lingering_nodes: Vec<String>,
     /// True while caches use [persistent watches](crate::ClientBuilder::persistent_watches) on the present
     /// link.
     pub persistent_watches: bool,
@@ -43,10 +47,21 @@ impl Health {
                 .iter()
                 .map(|path| shared.namespace.relative(path))
                 .collect(),
+            lingering_nodes: lingering(shared),
             persistent_watches: generation.session.has_persistent(),
             last_error: shared.ensemble.last_error.get().map(|error| error.chain()),
         }
     }
+}
+
+/// Nodes of earlier sessions that may exist, without the client's own marks, for which nobody waits.
+fn lingering(shared: &Shared) -> Vec<String> {
+    let lingering = shared.notes.lingering().into_iter().flat_map(|(_, paths)| paths);
+    let paths = lingering.map(|full| shared.namespace.relative(&full));
+    let mut paths: Vec<_> = paths.filter(|path| !is_mark(path)).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
 }
 
 impl fmt::Display for Health {
@@ -59,6 +74,9 @@ impl fmt::Display for Health {
         write!(f, ", guards {}", self.guards)?;
         if !self.missing_nodes.is_empty() {
             write!(f, ", missing {}", self.missing_nodes.join(" "))?;
+        }
+        if !self.lingering_nodes.is_empty() {
+            write!(f, ", lingering {}", self.lingering_nodes.join(" "))?;
         }
         self.last_error.iter().try_for_each(|error| write!(f, ": {error}"))
     }

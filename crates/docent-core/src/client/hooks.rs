@@ -1,8 +1,10 @@
+use super::hook_threads::{HookThreads, PATIENCE};
 use super::{Client, ViewLag};
 use crate::task::call_hook;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Runner of a view's hooks: of the codec, filter or validation that the view's task calls. It calls them on
 /// a thread for blocking code, so that a hook which takes long holds up its own view alone, and never the
@@ -14,7 +16,7 @@ use tokio::runtime::Handle;
 pub struct Hooks {
     path: Arc<str>,
     /// `None` where hooks are called in place.
-    runtime: Option<Handle>,
+    threads: Option<HookThreads>,
     lag: ViewLag,
 }
 
@@ -25,8 +27,8 @@ impl Hooks {
     /// The hooks of a view of the node at `path`.
     pub fn new(client: &Client, path: &str) -> Self {
         let shared = client.shared();
-        let runtime = (!shared.config.inline_hooks).then(|| shared.runtime.clone());
-        Self { path: path.into(), runtime, lag: ViewLag::new(&shared.config.clock) }
+        let threads = (!shared.config.inline_hooks).then(|| HookThreads::of(&shared.runtime));
+        Self { path: path.into(), threads, lag: ViewLag::new(&shared.config.clock) }
     }
 
     /// Lag of the view, for its handles.
@@ -45,31 +47,37 @@ impl Hooks {
         mut state: S,
         code: impl FnOnce(&mut S) + Send + 'static,
     ) -> Option<S> {
-        let Some(runtime) = &self.runtime else {
+        let Some(threads) = &self.threads else {
             self.run_here(&mut state, code);
             return Some(state);
         };
-        let path = Arc::clone(&self.path);
+        let (path, (sender, mut done)) = (Arc::clone(&self.path), oneshot::channel());
         self.lag.begin();
-        let mut running = runtime.spawn_blocking(move || {
+        threads.call(move || {
             let _ = call_hook("view", &path, || code(&mut state));
-            state
+            let unwanted = sender.send(state);
+            let _ = call_hook("drop", &path, || drop(unwanted));
         });
-        let done = match tokio::time::timeout(LONG, &mut running).await {
-            Ok(done) => done,
-            Err(_) => {
+        let (mut waited, mut pause) = (Duration::ZERO, PATIENCE);
+        let state = loop {
+            match timeout(pause, &mut done).await {
+                Ok(state) => break state,
+                Err(_) => threads.help(),
+            }
+            waited += pause;
+            if waited >= LONG && waited - pause < LONG {
                 tracing::warn!(
                     path = &*self.path,
                     "a codec, filter or validation takes long: its view is stale until it is done"
                 );
-                running.await
             }
+            pause = (pause * 2).min(LONG);
         };
         self.lag.end();
-        done.ok()
+        state.ok()
     }
 
-    /// Calls `code`, which calls no hook that takes long. What panics in it is logged.
+    /// Calls `code`, which calls no hook that takes long. A panic in it is logged.
     pub fn run_here<S>(&self, state: &mut S, code: impl FnOnce(&mut S)) {
         let _ = call_hook("view", &self.path, || code(state));
     }

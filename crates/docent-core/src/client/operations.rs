@@ -2,9 +2,10 @@
 
 use super::create::create;
 use super::ensure_absent::ensure_absent;
+use super::ensure_node::ensure_node;
 use super::transaction::wire;
 use super::{Client, Transaction};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::node::{Acl, Children, CreateMode, Created, Node, NodeAcl, NodePath, Stat, namespace};
 use crate::operation::{Idempotency, unexpected};
 use bytes::Bytes;
@@ -14,8 +15,8 @@ impl Client {
     /// Creates a node, and missing parents before it.
     ///
     /// An ephemeral node is created exactly once: when the reply is lost it is found out whether it was
-    /// created, and it is sent again if not. The first one of a session takes one round trip more, for a node
-    /// below `/_docent/markers`.
+    /// created, and it is sent again if not. The first one of a session takes a round trip or more besides,
+    /// for a node of the session's own in a folder called `_docent`.
     ///
     /// # Errors
     /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`.
@@ -194,12 +195,7 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe: parents may have been made.
     pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
-        let mode = self.shared().config.parents.mode();
-        match self.create(path.parent(), Bytes::new(), mode).await {
-            // The create that follows finds out whether it is there.
-            Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
-            result => result.map(drop),
-        }
+        ensure_node(self, path.parent(), self.shared().config.parents.mode()).await
     }
 
     /// Prepares several writes that are applied together or not at all.

@@ -26,7 +26,8 @@ impl Client {
     ///    and returns `Ok`.
     /// 4. *Deliveries:* consumers take nothing more; items that are in work are finished, or given back.
     /// 5. *Locks:* guards of locks, permits and shares are released.
-    /// 6. *Close:* as [`close`](Self::close): pending deletes are carried out, and the session is ended.
+    /// 6. *Close:* as [`close`](Self::close): pending deletes are carried out, lost guards have a margin of
+    ///    the lease to be dropped, and the session is ended, also earlier ones whose end is not certain.
     ///
     /// Each stage gets an equal part of the time that is left, and what it does not need goes to the next; a
     /// stage without anything to end takes no time. Guards are not taken away at once: `revoked()` resolves,

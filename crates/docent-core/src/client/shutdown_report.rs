@@ -1,4 +1,4 @@
-use crate::node::namespace::OWN_FOLDER;
+use crate::node::{is_own_path, is_proof};
 use crate::operation::Shared;
 use std::fmt;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct ShutdownReport {
     /// Nodes that may stand until the servers end their session: a
-    /// [session timeout](Self::session_timeout) after they last heard of it, or, where they are down, after
-    /// they are back. None when the session was ended.
+    /// [session timeout](Self::session_timeout) after they last heard of it, or, if they are down, or get a
+    /// new leader, after they are back. Empty if every session of the client is certainly over.
     ///
-    /// Those are named that the servers had acknowledged. Not named are the client's own marks below
-    /// `/_docent`, for which nobody waits.
+    /// Those are named that the servers had acknowledged. Not named are nodes for which nobody waits: the
+    /// client's own in folders called `_docent`, and the second node of a claim, below the claimed item.
     pub left: Vec<ShutdownNode>,
     /// Guards that were still held when the time for them was over: they are lost, by
     /// [`Closed`](crate::LostReason::Closed).
@@ -40,16 +40,17 @@ impl ShutdownReport {
     pub(super) fn of(shared: &Shared, took: Duration) -> Self {
         let generation = shared.generation();
         let (session, notes) = (&generation.session, &shared.notes);
-        let owned = session.owned();
+        let (owned, id) = (session.owned(), session.id());
         // Nodes of older sessions that this one has replaced are gone.
         let mut left: Vec<_> = notes
-            .abandoned()
+            .lingering()
             .into_iter()
-            .flat_map(|(id, paths)| paths.into_iter().map(move |path| (id, path)))
+            .filter(|(older, _)| *older != id)
+            .flat_map(|(older, paths)| paths.into_iter().map(move |path| (older, path)))
             .filter(|(_, path)| !owned.contains(path))
             .collect();
-        if !session.is_gone() {
-            left.extend(owned.into_iter().map(|path| (session.id(), path)));
+        if !session.is_gone() && !notes.is_over(id) {
+            left.extend(owned.into_iter().map(|path| (id, path)));
         }
         left.sort_unstable();
         let node = |kind, full: &str, session_id| {
@@ -59,7 +60,7 @@ impl ShutdownReport {
         let left: Vec<_> = left
             .iter()
             .map(|(id, full)| node(notes.kind(full), full, *id))
-            .filter(|node| !node.is_mark())
+            .filter(|node| !is_mark(&node.path))
             .collect();
         let held_on = notes.held_on().iter().map(|(kind, full)| node(*kind, full, session.id())).collect();
         // A session that never came to a server has no timeout yet: an older one's nodes are left then.
@@ -74,12 +75,9 @@ impl ShutdownReport {
     }
 }
 
-impl ShutdownNode {
-    /// True for a mark of the client's own.
-    fn is_mark(&self) -> bool {
-        let below = self.path.strip_prefix(OWN_FOLDER);
-        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    }
+/// True for the path of a node for which nobody waits.
+pub(super) fn is_mark(path: &str) -> bool {
+    is_own_path(path) || path.rsplit('/').next().is_some_and(is_proof)
 }
 
 impl fmt::Display for ShutdownNode {

@@ -9,7 +9,9 @@ use crate::setup::{ConnectionState, RollbackPolicy};
 use crate::task::PollOnWake;
 use crate::telemetry;
 use futures_util::FutureExt;
-use futures_util::future::OptionFuture;
+use futures_util::future::{self, BoxFuture, OptionFuture};
+use std::convert::Infallible;
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -24,8 +26,9 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
     // Guards, pending operations and `close` learn of the end of this task, also when it panics.
     let _aftermath = Aftermath(Arc::clone(&shared));
     let mut generation = shared.generation();
+    let over = closing_over(Arc::clone(&shared)).boxed().shared();
     loop {
-        let end = run_generation(&shared, &generation, task).await;
+        let end = run_generation(&shared, &generation, task, over.clone()).await;
         generation.end(end);
         if shared.closing.is_cancelled() {
             break;
@@ -41,38 +44,89 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         };
         telemetry::state(&shared.label, state.number());
         shared.connection.send_modify(|connection| connection.state = state);
-        // The servers may keep such a session, and its nodes would stand until its timeout (decision 6).
-        if matches!(end, SessionEnd::Abandoned | SessionEnd::AuthFailed) {
-            end_abandoned(&shared, &generation);
-        }
+        end_at_servers(&shared, &generation, end);
         if end == SessionEnd::AuthFailed && !pause_after_refusal(&shared).await {
             break;
         }
         (generation, task) = shared.open_next(&generation, end);
+    }
+    if !generation.session.is_gone() {
+        end_at_servers(&shared, &generation, SessionEnd::Closed);
+    }
+    tokio::select! {
+        biased;
+        () = shared.cleanup.all_ended() => {}
+        () = over => {}
     }
     tracing::info!(client = %shared.label, generation = generation.number, "client is closed");
     telemetry::state(&shared.label, ConnectionState::Closed.number());
     shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
 
-/// Ends a session that was given up, in the background.
-fn end_abandoned(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>) {
+/// Ends a session at the servers, in the background: they may keep it, and its nodes would stand until its
+/// timeout (decision 25).
+fn end_at_servers(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>, end: SessionEnd) {
+    if end == SessionEnd::Expired && planted!(ExpiredIsGone) {
+        return;
+    }
+    let (id, session) = (generation.session.id(), &generation.session);
+    let Some(closer) = session.closer().filter(|_| shared.notes.add_lingering(id, session.owned())) else {
+        return;
+    };
     let (ours, over) = (Arc::clone(shared), Arc::clone(generation));
     let after = async move {
-        // The end of the session gives the places of its guards to others: until they are dropped their work
-        // may be stopping.
-        over.held.all_dropped().await;
+        guards_dropped(&ours, &over, end).await;
         // Kept nodes of this session are replaced by the next one while this one lives, so that nobody sees
         // them gone (decision 7).
-        let replaced = ours.kept.attempted(over.number + 1);
-        let _ = tokio::time::timeout(ours.config.operation_timeout, replaced).await;
+        let replaced =
+            tokio::time::timeout(ours.config.operation_timeout, ours.kept.attempted(over.number + 1));
+        tokio::select! {
+            _ = replaced => {}
+            () = ours.closing.cancelled() => {}
+        }
     };
-    let (id, notes) = (generation.session.id(), Arc::clone(shared));
-    if generation.session.closer().is_some() {
-        shared.notes.add_abandoned(id, generation.session.owned());
+    let notes = Arc::clone(shared);
+    shared.cleanup.end_session(closer, after.boxed(), Box::new(move || notes.notes.set_over(id)));
+}
+
+/// Waits until the guards of a session that has ended are dropped: until then their work may be stopping, and
+/// the end of the session gives their places to others. At most for a margin where they may have lost their
+/// places already, and once the client is closed.
+async fn guards_dropped(shared: &Shared, generation: &SessionGeneration, end: SessionEnd) {
+    let margin = async {
+        match end {
+            SessionEnd::Expired => tokio::time::sleep(generation.lease.margin()).await,
+            _ => pending().await,
+        }
+    };
+    tokio::select! {
+        () = generation.held.all_dropped() => {}
+        () = margin => {}
+        () = shared.closing.cancelled() => time_to_stop(shared, generation).await,
     }
-    let ended = Box::new(move || notes.notes.forget_abandoned(id));
-    shared.cleanup.end_abandoned(generation, after.boxed(), ended);
+}
+
+/// Waits, while the client closes, until the guards of a session are dropped: at most for the time to stop
+/// that the loss of a lease gives their work (decision 25), and for half of what is left.
+async fn time_to_stop(shared: &Shared, generation: &SessionGeneration) {
+    tokio::select! {
+        () = generation.held.all_dropped() => {}
+        () = tokio::time::sleep(generation.lease.margin().min(shared.config.operation_timeout / 4)) => {}
+        () = shared.stages.part_over(2) => {}
+    }
+}
+
+/// Resolves at the end of the time in which a client closes.
+type Over = future::Shared<BoxFuture<'static, ()>>;
+
+/// Resolves when the client is to close, and that took as long as an operation may, or until the shutdown's
+/// deadline.
+async fn closing_over(shared: Arc<Shared>) {
+    shared.closing.cancelled().await;
+    tokio::select! {
+        () = tokio::time::sleep(shared.config.operation_timeout) => {}
+        () = shared.stages.part_over(1) => {}
+    }
 }
 
 /// Counts a restore of the servers. False when that is the end of the client.
@@ -101,17 +155,17 @@ async fn pause_after_refusal(shared: &Shared) -> bool {
     }
 }
 
-/// Runs one session until it ends or, when the client closes, until it is closed or the operation timeout is
-/// over.
+/// Runs one session until it ends or, when the client closes, until it is closed or that is `over`.
 async fn run_generation(
     shared: &Arc<Shared>,
     generation: &Arc<SessionGeneration>,
     mut task: SessionTask,
+    over: Over,
 ) -> SessionEnd {
     let published = AtomicU64::new(0);
     // The session's task wakes for every request, the lease and the link's state hardly ever: `PollOnWake`
     // polls these only when they were woken themselves.
-    let mut attended = PollOnWake::new(attend(shared, generation, &published));
+    let mut attended = PollOnWake::new(attend(shared, generation, &published, over));
     tokio::select! {
         biased;
         end = &mut task => {
@@ -125,8 +179,13 @@ async fn run_generation(
 }
 
 /// Keeps the lease and publishes the link's state beside the session's task; `published` counts the losses
-/// told so far. Resolves when the client closes and that takes too long.
-async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, published: &AtomicU64) -> SessionEnd {
+/// told so far. Resolves when the client closes and that is `over` before the session has ended.
+async fn attend(
+    shared: &Shared,
+    generation: &Arc<SessionGeneration>,
+    published: &AtomicU64,
+    mut over: Over,
+) -> SessionEnd {
     let mut heartbeat = pin!(heartbeat::keep(generation));
     let mut close = pin!(close(shared, generation));
     let mut link = generation.session.link();
@@ -149,7 +208,8 @@ async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, published:
                 let state = *link.borrow();
                 publish(shared, generation, state, published);
             }
-            () = &mut close => return SessionEnd::Closed,
+            never = &mut close => match never {},
+            () = &mut over => return SessionEnd::Closed,
         }
     }
 }
@@ -161,34 +221,31 @@ async fn restored(shared: &Shared, generation: &SessionGeneration) {
         tokio::time::timeout(shared.config.operation_timeout, shared.kept.attempted(generation.number)).await;
 }
 
-/// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, the
-/// session itself. Resolves when that took longer than an operation may, or than the shutdown's deadline.
-async fn close(shared: &Shared, generation: &SessionGeneration) {
+/// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, guards,
+/// the session itself.
+async fn close(shared: &Shared, generation: &SessionGeneration) -> Infallible {
     shared.closing.cancelled().await;
     // On the heap: it is of no use until then.
     Box::pin(close_now(shared, generation)).await;
+    pending().await
 }
 
 async fn close_now(shared: &Shared, generation: &SessionGeneration) {
+    let most = shared.config.operation_timeout;
     generation.session.drain();
-    let end = async {
-        // Half of the time: the end of the session cleans up more than all deletes.
-        tokio::select! {
-            () = shared.cleanup.drained() => {}
-            () = tokio::time::sleep(shared.config.operation_timeout / 2) => {}
-            () = shared.stages.part_over(2) => {}
-        }
-        // Guards learn of their end first, and the servers after them: once the session is closed there,
-        // others get the locks.
-        generation.end(SessionEnd::Closed);
-        generation.session.close();
-        std::future::pending::<()>().await;
-    };
+    // Half of the time: the end of the session cleans up more than all deletes.
     tokio::select! {
-        () = end => {}
-        () = tokio::time::sleep(shared.config.operation_timeout) => {}
-        () = shared.stages.part_over(1) => {}
+        () = shared.cleanup.drained() => {}
+        () = tokio::time::sleep(most / 2) => {}
+        () = shared.stages.part_over(2) => {}
     }
+    // Guards learn of their end first, and the servers after them: once the session is closed there, others
+    // get the locks.
+    generation.end(SessionEnd::Closed);
+    if !planted!(NoMarginAtClose) {
+        time_to_stop(shared, generation).await;
+    }
+    generation.session.close();
 }
 
 fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, published: &AtomicU64) {

@@ -1,14 +1,17 @@
 use super::commit::Exact;
+use super::while_held::{lost_before_reply, while_held};
 use super::{Client, commit};
+use crate::cleanup::{Near, children};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, LostReason, Unsettled};
-use crate::node::{CreateMode, Created, Stat};
+use crate::node::{CreateMode, Created, Stat, is_proof};
 use crate::operation::{Attempts, Idempotency, unexpected};
-use crate::session::Lane;
+use crate::session::{Cause, Lane, Outcome, Pending};
 use bytes::Bytes;
 use docent_proto::{Code, Create, MultiOp, MultiResult, Request, Response};
 use std::fmt;
 use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
 
 /// Several writes that are applied together or not at all.
 ///
@@ -31,6 +34,10 @@ pub struct Transaction {
     /// Guards that it is bound to: all must hold, and the first operations check their nodes.
     held: Vec<Arc<HoldState>>,
     ops: Vec<MultiOp>,
+    /// Number of operations that are the guards' and not the caller's.
+    guard_checks: usize,
+    /// Full path near which a marker may be created, where it is not those of the operations.
+    near: Option<String>,
     /// Error of the first operation that was added with a bad argument.
     invalid: Option<Error>,
 }
@@ -60,14 +67,24 @@ pub(crate) struct Committed {
 
 impl Transaction {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, held: Vec::new(), ops: Vec::new(), invalid: None }
+        Self::held(client, [])
     }
 
     /// A transaction that is applied only while all of `held` hold; they are of one session, or one is lost.
     pub(crate) fn held(client: Client, held: impl IntoIterator<Item = Arc<HoldState>>) -> Self {
         let held: Vec<_> = held.into_iter().collect();
         let ops = checks(&held);
-        Self { client, held, ops, invalid: None }
+        Self { client, held, guard_checks: ops.len(), ops, near: None, invalid: None }
+    }
+
+    /// The same, with a marker that is not created below `path`, which is about to be deleted.
+    pub(super) fn marked_outside(self, path: &str) -> Self {
+        Self { near: Some(self.client.full(path)), ..self }
+    }
+
+    /// Nodes near which a marker may be created.
+    fn place(&self) -> Near<'_> {
+        self.near.as_deref().map_or(Near::Ops(&self.ops), Near::Path)
     }
 
     /// True when it was prepared by `client` or a clone: then its paths are in the same namespace, at the
@@ -129,24 +146,16 @@ impl Transaction {
     /// Applies the operations, all or none, and returns their results in order.
     ///
     /// # Errors
-    /// That of the operation that failed, with its path: then nothing was applied. On a guard's transaction
-    /// `Lost` when the guard does not hold any more. `OutcomeUnknown` when the reply was lost. `InvalidInput`
-    /// for an empty transaction or one with a bad path, `TooLarge` when all together exceed the servers'
-    /// limit: then nothing was sent.
+    /// That of the operation that failed, with its path: then nothing was applied. `OutcomeUnknown` when the
+    /// reply was lost. `InvalidInput` for an empty transaction or one with a bad path, `TooLarge` when all
+    /// together exceed the servers' limit: then nothing was sent.
+    ///
+    /// A guard's transaction ends as soon as the guard is lost. The error is `Lost` if the transaction was
+    /// not sent: it never will be. The error is `OutcomeUnknown` if it was sent and not answered.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit(self) -> Result<Vec<TransactionResult>, Error> {
-        if self.held.iter().any(|held| held.node.shares_path()) {
-            // Exactly, because the path of a claim is used again: a plain one that is applied late would be
-            // checked against the next claim's node (decision 8).
-            return match Box::pin(self.commit_marked()).await?.results {
-                Some(results) => Ok(results),
-                None => {
-                    Err(Error::new(ErrorKind::OutcomeUnknown, "transaction").because("the results were lost"))
-                }
-            };
-        }
         Unsettled::new(&self.held).during(self.commit_plainly()).await
     }
 
@@ -161,12 +170,13 @@ impl Transaction {
 
     /// As [`commit`](Self::commit), exactly once: when the reply is lost, it is found out whether the
     /// operations were applied, and they are sent again if not. Costs one write more in the same request, to
-    /// a node of this session below `/_docent/markers`. Returns `None` when they were applied but the reply
-    /// with their results was lost.
+    /// a node of the session's own in a folder called `_docent`. Returns `None` when they were applied but
+    /// the reply with their results was lost.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); `OutcomeUnknown` only when the session ended, or the deadline passed,
-    /// before it could be found out.
+    /// As [`commit`](Self::commit); `OutcomeUnknown` only when the session ended, the deadline passed, or a
+    /// guard that it is bound to was lost, before the outcome was known. A transaction that was not applied
+    /// by then never is, once the session has a link again or has ended.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
@@ -186,7 +196,7 @@ impl Transaction {
         let mut attempts = client.attempts("transaction", &path, Idempotency::Once);
         are_held(&self.held, &attempts)?;
         let bound = self.held.first().map(|held| &held.generation);
-        let commit = Box::pin(commit::commit(&mut attempts, &self.ops, bound, &self.held));
+        let commit = Box::pin(commit::commit(&mut attempts, &self.ops, self.place(), bound, &self.held));
         let done = client.observed("transaction", &path, commit).await;
         if let (Err(error), Some(generation)) = (&done, bound)
             && error.kind() == ErrorKind::SessionChanged
@@ -226,7 +236,8 @@ impl Transaction {
         nodes: &[String],
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
         let deletes = self.bind_to_end_of(ending, nodes)?;
-        let skip = self.held.len() + deletes;
+        let guard_checks = self.guard_checks;
+        let skip = guard_checks + deletes;
         let (client, generation) = (self.client.clone(), &ending[0].generation);
         let path = client.shared().namespace.relative(self.ops[0].path());
         let mut attempts = client.attempts(operation, &path, Idempotency::Once);
@@ -237,14 +248,24 @@ impl Transaction {
             return Err(lost(&attempts, LostReason::SessionAbandoned));
         }
         let all: Vec<_> = ending.iter().chain(&self.held).cloned().collect();
-        match Box::pin(commit::commit(&mut attempts, &self.ops, Some(generation), &all)).await {
+        let commit = commit::commit(&mut attempts, &self.ops, self.place(), Some(generation), &all);
+        match Box::pin(commit).await {
             // It ended before anything was sent.
             Err(error) if error.kind() == ErrorKind::SessionChanged => {
                 Err(lost(&attempts, generation.lost_reason()))
             }
             Err(error) => Err(error),
             Ok(Exact::Applied(results, _)) => results.map(|results| self.results(results, skip)).transpose(),
-            Ok(Exact::Failed(index, Code::NO_NODE)) if (self.held.len()..skip).contains(&index) => {
+            Ok(Exact::Failed(index, Code::NO_NODE | Code::BAD_VERSION))
+                if (guard_checks..skip).contains(&index) =>
+            {
+                Err(lost(&attempts, LostReason::NodeDeleted))
+            }
+            Ok(Exact::Failed(index, Code::NOT_EMPTY))
+                if while_held(&all, has_later_claim(ending, self.ops[index].path(), attempts.deadline))
+                    .await
+                    .unwrap_or(true) =>
+            {
                 Err(lost(&attempts, LostReason::NodeDeleted))
             }
             Ok(Exact::Failed(index, code)) => Err(self.failed(index, code, &attempts)),
@@ -257,18 +278,32 @@ impl Transaction {
         if let Some(error) = self.invalid.take() {
             return Err(error);
         }
-        let wanted = self.ops.split_off(self.held.len());
         // Nodes that are deleted here need no check as well: the delete fails where a node is gone.
         self.held.retain(|held| !ending.iter().any(|ending| Arc::ptr_eq(held, ending)));
-        self.ops = checks(&self.held);
-        let mut paths: Vec<_> = ending.iter().map(|held| held.path().to_owned()).collect();
+        let wanted = self.take_wanted();
+        let mut deletes: Vec<_> = ending.iter().flat_map(|held| held.node.deletes()).collect();
         for node in nodes {
-            paths.push(self.full(node)?);
+            deletes.push(MultiOp::Delete { path: self.full(node)?, version: -1 });
         }
-        let deletes = paths.len();
-        self.ops.extend(paths.into_iter().map(|path| MultiOp::Delete { path, version: -1 }));
+        let count = deletes.len();
+        self.ops.extend(deletes);
         self.ops.extend(wanted);
-        Ok(deletes)
+        Ok(count)
+    }
+
+    /// Takes the caller's operations out, and leaves the guards' as they are now: a claim may have been
+    /// handed out since the transaction was prepared.
+    fn take_wanted(&mut self) -> Vec<MultiOp> {
+        let wanted = self.ops.split_off(self.guard_checks);
+        self.ops = checks(&self.held);
+        self.guard_checks = self.ops.len();
+        wanted
+    }
+
+    /// The guard that the operation with this index checks.
+    fn guard_of(&self, index: usize) -> Option<&Arc<HoldState>> {
+        let checked = self.held.iter().flat_map(|held| held.node.checks().map(move |_| held));
+        checked.take(index + 1).nth(index)
     }
 
     /// Checks all arguments; returns the number of operations that are the guards' and not the caller's.
@@ -276,16 +311,17 @@ impl Transaction {
         if let Some(error) = self.invalid.take() {
             return Err(error);
         }
-        let guard_checks = self.held.len();
-        if self.ops.len() == guard_checks {
+        let wanted = self.take_wanted();
+        if wanted.is_empty() {
             return Err(Error::invalid_input("transaction", "a transaction needs at least one operation"));
         }
-        Ok(guard_checks)
+        self.ops.extend(wanted);
+        Ok(self.guard_checks)
     }
 
     /// The path of the caller's first operation, as it was given, for errors about the whole transaction.
     fn path(&self) -> String {
-        self.client.shared().namespace.relative(self.ops[self.held.len()].path())
+        self.client.shared().namespace.relative(self.ops[self.guard_checks].path())
     }
 
     async fn commit_anywhere(&mut self) -> Result<Vec<MultiResult>, Error> {
@@ -300,29 +336,51 @@ impl Transaction {
     async fn commit_held(&self) -> Result<Vec<MultiResult>, Error> {
         let path = self.path();
         let mut attempts = self.client.attempts("transaction", &path, Idempotency::Once);
+        let (generation, mut sent) = (&self.held[0].generation, Pending::taken());
+        let answer = match while_held(&self.held, self.send_held(&mut attempts, &mut sent)).await {
+            Ok(answer) => answer?,
+            Err(reason) => {
+                let may_be_applied = sent.give_up(generation.ended().is_some()).await;
+                return Err(lost_before_reply(&attempts, reason, may_be_applied));
+            }
+        };
+        match answer {
+            Ok(Response::Multi(results)) => match MultiResult::first_failure(&results) {
+                Some((index, code)) => Err(self.failed(index, code, &attempts)),
+                None => Ok(results),
+            },
+            Ok(other) => Err(unexpected("transaction", &other)),
+            Err(code) => Err(attempts.code(code)),
+        }
+    }
+
+    /// The answer to the operations; `sent` is the request whose outcome is not known.
+    async fn send_held(
+        &self,
+        attempts: &mut Attempts<'_>,
+        sent: &mut Pending,
+    ) -> Result<Result<Response, Code>, Error> {
         let generation = &self.held[0].generation;
         loop {
-            are_held(&self.held, &attempts)?;
-            commit::confirm(&mut attempts, generation, &self.held).await?;
-            let request = Request::Multi(self.ops.clone());
-            let outcome = generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
-            match attempts.next(generation, outcome).await? {
-                Some(Ok(Response::Multi(results))) => {
-                    return match first_failed(&results) {
-                        Some((index, code)) => Err(self.failed(index, code, &attempts)),
-                        None => Ok(results),
-                    };
+            are_held(&self.held, attempts)?;
+            *sent = generation.session.submit(Request::Multi(self.ops.clone()), Lane::Call);
+            let outcome = match sent.by(attempts.deadline).await {
+                Outcome::Unknown(Cause::LinkLost) => {
+                    let request = Request::Multi(self.ops.clone());
+                    let too_large = generation.session.too_large_for_servers(&request);
+                    Outcome::Unknown(too_large.unwrap_or(Cause::LinkLost))
                 }
-                Some(Ok(other)) => return Err(unexpected("transaction", &other)),
-                Some(Err(code)) => return Err(Error::from_code(code, "transaction").at(&path)),
-                None => {}
+                outcome => outcome,
+            };
+            if let Some(answer) = attempts.next(generation, outcome).await? {
+                return Ok(answer);
             }
         }
     }
 
     /// The error of an operation that was refused. The first ones check the guards' nodes.
     fn failed(&self, index: usize, code: Code, attempts: &Attempts<'_>) -> Error {
-        if let (Some(held), Code::NO_NODE) = (self.held.get(index), code) {
+        if let (Some(held), Code::NO_NODE | Code::BAD_VERSION) = (self.guard_of(index), code) {
             let reason = held.mark_lost(LostReason::NodeDeleted);
             return attempts.error(ErrorKind::Lost(reason));
         }
@@ -338,7 +396,7 @@ impl Transaction {
 
     fn results(&self, results: Vec<MultiResult>, skip: usize) -> Result<Vec<TransactionResult>, Error> {
         let namespace = &self.client.shared().namespace;
-        if let Some((index, code)) = first_failed(&results) {
+        if let Some((index, code)) = MultiResult::first_failure(&results) {
             return Err(self.refused(index, code));
         }
         let results = results.into_iter().skip(skip).map(|result| match result {
@@ -373,21 +431,25 @@ fn needed(op: &MultiOp) -> &'static str {
     }
 }
 
+/// True if `node`, which was claimed by `ending`, has the proof of a later claim. The servers refuse to
+/// delete a node that has a child.
+async fn has_later_claim(ending: &[Arc<HoldState>], node: &str, deadline: Instant) -> bool {
+    let is_own = |child: &String| ending.iter().any(|held| held.node.proof() == Some(child));
+    let is_rival = |child: &String| child.rsplit('/').next().is_some_and(is_proof) && !is_own(child);
+    match timeout_at(deadline, children(&ending[0].generation, node)).await {
+        Ok(Ok(children)) => children.iter().any(is_rival),
+        // It was not told: the error of the delete is all that is known.
+        Ok(Err(_)) | Err(_) => false,
+    }
+}
+
 /// Checks of the nodes by which guards hold.
 fn checks(held: &[Arc<HoldState>]) -> Vec<MultiOp> {
-    held.iter().map(|held| MultiOp::Check { path: held.path().to_owned(), version: -1 }).collect()
+    held.iter().flat_map(|held| held.node.checks()).collect()
 }
 
 fn are_held(held: &[Arc<HoldState>], attempts: &Attempts<'_>) -> Result<(), Error> {
     held.iter().try_for_each(|held| held.check()).map_err(|reason| attempts.error(ErrorKind::Lost(reason)))
-}
-
-/// The operation that was refused, and why.
-fn first_failed(results: &[MultiResult]) -> Option<(usize, Code)> {
-    results.iter().enumerate().find_map(|(index, result)| match result {
-        MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
-        _ => None,
-    })
 }
 
 /// A version as the wire holds it.

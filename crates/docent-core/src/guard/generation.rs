@@ -30,7 +30,7 @@ impl Deref for SessionGeneration {
 
 impl SessionGeneration {
     pub(crate) fn new(context: CleanupContext) -> Self {
-        let (witness, held) = (Witness::new(), HoldTable::default());
+        let (witness, held) = (Witness::default(), HoldTable::default());
         Self { context: Arc::new(context), witness, held, checked: Mutex::default() }
     }
 

@@ -75,6 +75,12 @@ impl Heartbeat<'_> {
         let mut gather: Option<Timestamp> = None;
         loop {
             let changed = generation.lease.changed();
+            if generation.ended().is_some() {
+                // Nothing is left to keep: the generation tells its guards. They count as long as anything
+                // has them.
+                drop((own_nodes, heartbeat, self.unreadable));
+                return pending().await;
+            }
             let now = generation.clock.now();
             if gather.is_none_or(|until| now >= until) {
                 let (added, gathers) = generation.held.take_added();
@@ -103,10 +109,6 @@ impl Heartbeat<'_> {
                     self.refused.remove(&path);
                 }
                 Some(outcome) = replied => {
-                    if let Outcome::NotSent(Cause::Ended(_)) | Outcome::Unknown(Cause::Ended(_)) = outcome {
-                        // Nothing is left to keep; the generation tells its guards.
-                        return pending().await;
-                    }
                     if let Some(sent) = heartbeat.take() {
                         heartbeat = self.judge(sent.guards, outcome);
                     }
@@ -171,7 +173,8 @@ impl Heartbeat<'_> {
         const FIELDS: usize = 32;
         let mut room = self.generation.max_request;
         let fits = guards.iter().take_while(|held| {
-            let size = held.path().len() + held.beginning().unrecorded().map_or(0, Bytes::len) + FIELDS;
+            let size =
+                held.node.unique_path().len() + held.beginning().unrecorded().map_or(0, Bytes::len) + FIELDS;
             let fits = size <= room;
             room = room.saturating_sub(size);
             fits
@@ -200,11 +203,7 @@ impl Heartbeat<'_> {
         // by the next heartbeat at once.
         self.not_before = self.generation.clock.now() + self.generation.lease.timing().pause();
         let Ok(Response::Multi(results)) = reply.result else { return None };
-        let failed = results.iter().enumerate().find_map(|(index, result)| match result {
-            MultiResult::Failed(code) if *code != Code::OK => Some((index, *code)),
-            _ => None,
-        });
-        let Some((index, code)) = failed else {
+        let Some((index, code)) = MultiResult::first_failure(&results) else {
             guards.iter().for_each(|held| held.beginning().settle());
             self.recorded();
             return None;
@@ -245,7 +244,7 @@ fn turns<T>(guards: &mut Vec<T>, cursor: usize, come_first: impl Fn(&T) -> bool)
 /// The check of a guard's node; for one that has not recorded its beginning a write of it, which is refused
 /// once anybody wrote to the node. Late, too, it does no harm (decision 15).
 fn check_or_record(held: &HoldState) -> MultiOp {
-    let path = held.path().to_owned();
+    let path = held.node.unique_path().to_owned();
     match held.beginning().unrecorded() {
         Some(data) => MultiOp::SetData { path, data: Some(data.clone()), version: 0 },
         None => MultiOp::Check { path, version: -1 },

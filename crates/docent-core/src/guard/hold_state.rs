@@ -3,8 +3,8 @@ mod end;
 use self::end::End;
 use super::{Beginning, Fence, LostReason, SessionGeneration, Turns};
 use crate::cleanup::OwnedNode;
+use crate::session::Watch;
 use crate::session::lease::LeaseMark;
-use crate::session::{Cause, Watch};
 use crate::telemetry::Series;
 use crate::time::Timestamp;
 use std::fmt;
@@ -207,27 +207,6 @@ impl HoldState {
         planted!(LostUnLoses)
             && matches!(self.end.get(), Some(End::Lost(LostReason::LeaseExpired, _)))
             && self.generation.lease.mark(self.generation.clock.now()).is_some()
-    }
-
-    /// Finds out whether a node that shares its path is still the same; others may make a node there once it
-    /// is gone (decision 8). Asks the servers only where a link was lost since the node was last seen: on one
-    /// link its watch tells.
-    ///
-    /// # Errors
-    /// `Err(Ok(reason))` when the guard is lost; `Err(Err(cause))` when the session ended before that was
-    /// found out.
-    pub(crate) async fn confirm(&self) -> Result<(), Result<LostReason, Cause>> {
-        match self.node.confirm().await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Ok(self.mark_lost(LostReason::NodeDeleted))),
-            Err(cause) => Err(Err(cause)),
-        }
-    }
-
-    /// As [`confirm`](Self::confirm), but always asks the servers.
-    pub(crate) async fn look(&self) -> Result<(), Result<LostReason, Cause>> {
-        self.node.doubt();
-        self.confirm().await
     }
 
     /// Sets `gauge` to 1 until this is lost or released. The first one counts.

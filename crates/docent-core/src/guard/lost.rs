@@ -64,7 +64,7 @@ impl Lost {
         false
     }
 
-    /// Always false: that a guard is lost is found out before anything is sent.
+    /// Always false: an operation whose guard is lost after it was sent has an unknown outcome instead.
     pub fn may_have_applied(&self) -> bool {
         false
     }

@@ -61,6 +61,14 @@ pub trait Guard: sealed::Sealed + Send + Sync {
     /// changes nothing about the guard.
     fn token(&self) -> CancellationToken;
 
+    /// Resolves when the holder is asked to give it up: by the client's
+    /// [shutdown](crate::Client::shutdown), or by a participant of the same line that revokes it. It is still
+    /// held. Finish the work and release it; a shutdown takes it away once the time for that is over.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    fn revoked(&self) -> BoxFuture<'_, ()>;
+
     /// Runs `future` for as long as it is held. The clock is looked at before every poll, so that work which
     /// was paused does not go on after the loss. A future that blocks its thread cannot be stopped.
     ///
@@ -89,8 +97,9 @@ pub trait Guard: sealed::Sealed + Send + Sync {
     /// Gives it up and waits until its node is deleted: a leader resigns, a delivery goes back to its queue.
     ///
     /// # Errors
-    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed` when
-    /// the client was closed meanwhile: it is given up in the background then, or with its session.
+    /// `Lost` when it was lost before the servers answered. `Timeout` when no server could be reached in
+    /// time, `Closed` when the client was closed meanwhile: it is given up in the background then, or with
+    /// its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: once it was polled, the release goes on in the background.
@@ -161,6 +170,13 @@ impl<'a> HoldRef<'a> {
             Self::Set(set) => set.lost().boxed(),
         }
     }
+
+    fn revoked(self) -> BoxFuture<'a, ()> {
+        match self {
+            Self::One(hold) => hold.revoked().boxed(),
+            Self::Set(set) => set.revoked().boxed(),
+        }
+    }
 }
 
 impl<T: AsHold> sealed::Sealed for T {}
@@ -184,6 +200,10 @@ impl<T: AsHold> Guard for T {
 
     fn token(&self) -> CancellationToken {
         self.hold_token()
+    }
+
+    fn revoked(&self) -> BoxFuture<'_, ()> {
+        self.as_hold().revoked()
     }
 
     fn run<F: Future>(&self, future: F) -> Run<'_, F> {

@@ -18,9 +18,7 @@ use tokio_util::sync::CancellationToken;
 ///
 /// # On drop
 /// It is given up and its node deleted, which is tried until it is done or the session has ended. The delete
-/// is submitted in order with other calls; for a claim that takes a free marker for an exact write, so that
-/// of several claims that are dropped together most are deleted a round trip later. Never blocks or panics,
-/// also outside a runtime.
+/// is submitted in order with other calls. Never blocks or panics, also outside a runtime.
 #[must_use = "dropping a hold gives it up"]
 pub struct Hold {
     client: Client,
@@ -28,20 +26,15 @@ pub struct Hold {
     subject: String,
     role: Role,
     state: Arc<HoldState>,
-    /// Set once a delete of the node was sent together with other writes: it may be gone, and another in its
-    /// place.
-    ending: bool,
     /// Set once the node's delete was handed to cleanup, for later.
     later: bool,
-    /// How long after a drop the node is deleted.
-    delay_on_drop: Option<Duration>,
     /// Part in a relay: its end may be the beginning of another turn instead of the node's end.
     turn: Option<Box<Turn>>,
 }
 
 impl Hold {
     pub(crate) fn new(client: Client, subject: String, role: Role, state: Arc<HoldState>) -> Self {
-        Self { client, subject, role, state, ending: false, later: false, delay_on_drop: None, turn: None }
+        Self { client, subject, role, state, later: false, turn: None }
     }
 
     /// A turn of `hold`.
@@ -219,15 +212,17 @@ impl Hold {
     /// Gives it up and waits until its node is deleted.
     ///
     /// # Errors
-    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed`: the
-    /// node is deleted in the background then, or goes with its session.
+    /// `Lost` when it was lost before the servers answered. `Timeout` when no server could be reached in
+    /// time, `Closed`: the node is deleted in the background then, or goes with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
-    pub async fn release(mut self) -> Result<(), Error> {
-        self.delay_on_drop = None;
+    pub async fn release(self) -> Result<(), Error> {
         let was_held = self.state.check().and_then(|()| self.state.hand_over());
-        gone("release", &self.subject, self.client.deadline(), was_held, self.leave()).await
+        let gone =
+            gone("release", &self.subject, self.client.deadline(), was_held, &self.state, self.leave());
+        // On the heap, as with all that ends a hold: guards await it in futures of their own.
+        Box::pin(gone).await
     }
 
     /// Gives it up after `delay`, or when the client is closed: nobody else gets it before. A turn ends at
@@ -244,11 +239,6 @@ impl Hold {
         // The drop of this hold would delete the node at once.
         self.later = true;
         Ok(())
-    }
-
-    /// Lets a drop give it up after `delay`, as [`release_after`](Self::release_after) does, and not at once.
-    pub fn delay_on_drop(&mut self, delay: Duration) {
-        self.delay_on_drop = Some(delay).filter(|_| !self.is_turn());
     }
 
     /// Gives it up, deletes `nodes` and applies `transaction`, all or nothing and exactly once. `None` when
@@ -274,10 +264,10 @@ impl Hold {
     ///
     /// # Errors
     /// `InvalidInput` when holds and transaction are not of one client, or one of the holds is a turn. `Lost`
-    /// when one had been lost before, one of the nodes is gone, or a guard that the transaction is bound to
-    /// does not hold any more; that of the operation that failed, with its path. Nothing was applied then,
-    /// and the holds are given up. `OutcomeUnknown` when the session ended, or the
-    /// deadline passed, before it could be found out; `Timeout`, `TooLarge`, `Closed`.
+    /// when one was lost before the transaction was sent, one of the nodes is gone, or a guard that the
+    /// transaction is bound to does not hold any more; that of the operation that failed, with its path.
+    /// Nothing was applied then, and the holds are given up. `OutcomeUnknown` when a lease or the session
+    /// ended, or the deadline passed, before the outcome was known; `Timeout`, `TooLarge`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: it may have been applied. If it was not, the holds are given up.
@@ -312,11 +302,9 @@ impl Hold {
         for hold in &mut holds {
             // From here on our own delete may end the hold, of which its watch tells: that is no loss.
             hold.state.hand_over().map_err(|reason| hold.lost_in(operation, reason))?;
-            hold.ending = true;
-            hold.delay_on_drop = None;
         }
         let states: Vec<_> = holds.iter().map(|hold| Arc::clone(&hold.state)).collect();
-        let done = transaction.commit_ending(operation, &states, nodes).await;
+        let done = Box::pin(transaction.commit_ending(operation, &states, nodes)).await;
         if done.is_ok() {
             // The nodes were deleted with the transaction.
             for hold in &holds {
@@ -338,8 +326,11 @@ impl Hold {
     pub fn give_up(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let was_held = self.state.check();
         self.state.give_up();
-        let (client, subject, deletion) = (self.client.clone(), self.subject.clone(), self.leave());
-        async move { gone("release", &subject, client.deadline(), was_held, deletion).await }
+        let (client, subject, state) = (self.client.clone(), self.subject.clone(), Arc::clone(&self.state));
+        let deletion = self.leave();
+        Box::pin(
+            async move { gone("release", &subject, client.deadline(), was_held, &state, deletion).await },
+        )
     }
 
     /// Submits the delete of the node; `None` when another call did so before, or there is nothing to delete.
@@ -351,26 +342,12 @@ impl Hold {
             return None;
         }
         let node = &self.state.node;
-        // At a path that others may use a node that is gone needs no look either.
-        let is_gone = node.shares_path() && self.state.lost_reason() == Some(LostReason::NodeDeleted);
-        if !node.leave() || is_gone {
-            return None;
-        }
-        Some(match self.ending {
-            true => Deletion::of_doubtful(Arc::clone(node)),
-            false => Deletion::new(Arc::clone(node)),
-        })
+        node.leave().then(|| Deletion::new(Arc::clone(node)))
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let Some(delay) = self.delay_on_drop.filter(|_| !self.later)
-            && self.state.hand_over().is_ok()
-        {
-            self.state.generation.cleanup.delete_later(&self.state.node, delay);
-            self.later = true;
-        }
         // It is marked released before its node is deleted: that is no loss.
         self.state.release();
         drop(self.leave());

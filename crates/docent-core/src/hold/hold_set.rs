@@ -1,5 +1,5 @@
 use super::{Hold, run_while};
-use crate::client::Transaction;
+use crate::client::{Transaction, while_held};
 use crate::error::Error;
 use crate::guard::{Lost, LostReason};
 use futures_util::future::{join_all, select_all};
@@ -121,11 +121,11 @@ impl HoldSet {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn verify(&self) -> Result<(), Error> {
+        let states: Vec<_> = self.holds.iter().map(|hold| Arc::clone(hold.state())).collect();
         // One check for all would do, but would not tell which hold is lost.
-        join_all(self.holds.iter().map(|hold| hold.verify()))
-            .await
-            .into_iter()
-            .collect::<Result<(), Error>>()?;
+        let verify = join_all(self.holds.iter().map(|hold| hold.verify()));
+        let answers = Box::pin(while_held(&states, verify)).await;
+        answers.into_iter().flatten().collect::<Result<(), Error>>()?;
         // A hold may have been lost since its answer, while those of the others were waited for.
         self.holds.iter().try_for_each(|hold| hold.check_for("verify"))
     }

@@ -1,40 +1,45 @@
-use crate::client::Client;
+use crate::client::{Client, while_held};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, LostReason};
-use crate::operation::Idempotency;
+use crate::operation::{Attempts, Idempotency};
 use crate::session::Lane;
-use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
+use docent_proto::{Code, MultiResult, Request, Response};
+use std::slice;
+use std::sync::Arc;
 
 /// Asks a quorum whether it is held.
-pub(crate) async fn verify(client: &Client, path: &str, held: &HoldState) -> Result<(), Error> {
-    let mut attempts = client.attempts("verify", path, Idempotency::Idempotent);
+pub(crate) fn verify(
+    client: &Client,
+    path: &str,
+    held: &Arc<HoldState>,
+) -> impl Future<Output = Result<(), Error>> + Send {
+    // On the heap: callers await it in futures of their own.
+    Box::pin(async move {
+        let mut attempts = client.attempts("verify", path, Idempotency::Idempotent);
+        match while_held(slice::from_ref(held), ask(&mut attempts, held)).await {
+            Ok(answer) => answer,
+            Err(reason) => Err(attempts.error(ErrorKind::Lost(reason))),
+        }
+    })
+}
+
+async fn ask(attempts: &mut Attempts<'_>, held: &HoldState) -> Result<(), Error> {
     loop {
         held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
-        let check = MultiOp::Check { path: held.path().to_owned(), version: -1 };
-        let request = Request::Multi(vec![check]);
+        let request = Request::Multi(held.node.checks().collect());
         let outcome = held.generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
         return match attempts.next(&held.generation, outcome).await? {
             None => continue,
-            Some(Ok(Response::Multi(results))) => match results.first() {
-                Some(MultiResult::Failed(Code::NO_NODE)) => {
+            Some(Ok(Response::Multi(results))) => match MultiResult::first_failure(&results) {
+                None => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
+                Some((_, Code::NO_NODE | Code::BAD_VERSION)) => {
                     let reason = held.mark_lost(LostReason::NodeDeleted);
                     Err(attempts.error(ErrorKind::Lost(reason)))
                 }
-                Some(MultiResult::Failed(code)) => Err(Error::from_code(*code, "verify").at(path)),
-                // The check saw a node at the path. Whether a claim's is still the same takes a look at it
-                // (decision 8).
-                _ => match tokio::time::timeout_at(attempts.deadline, held.look()).await {
-                    Err(_) => Err(attempts.timeout()),
-                    Ok(Ok(())) => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
-                    Ok(Err(Ok(reason))) => Err(attempts.error(ErrorKind::Lost(reason))),
-                    Ok(Err(Err(cause))) => {
-                        attempts.retry(&held.generation, false, cause).await?;
-                        continue;
-                    }
-                },
+                Some((_, code)) => Err(attempts.code(code)),
             },
             Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
-            Some(Err(code)) => Err(Error::from_code(code, "verify").at(path)),
+            Some(Err(code)) => Err(attempts.code(code)),
         };
     }
 }

@@ -1,6 +1,6 @@
 use super::armed::Armed;
 use super::trouble::Trouble;
-use crate::cleanup::{Ended, ExactWrite, Marker, NoMarker};
+use crate::cleanup::{Ended, ExactWrite, Marker, Near, NoOwnNode};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::Lane;
@@ -16,13 +16,14 @@ pub(super) enum Written {
     Refused(usize, Code),
 }
 
-/// Submits `ops` as an exact write.
+/// Submits `ops`, which are about the node at `full`, as an exact write.
 pub(super) async fn submit(
     shared: &Shared,
     generation: &Arc<SessionGeneration>,
+    full: &str,
     ops: impl IntoIterator<Item = MultiOp>,
 ) -> Result<ExactWrite, Trouble> {
-    Ok(ExactWrite::submit(marker(shared, generation).await?, ops, Lane::Call))
+    Ok(ExactWrite::submit(marker(shared, generation, full).await?, ops, Lane::Call))
 }
 
 /// Submits `op`, which rests on the node being as it was seen, if it is so by then.
@@ -32,7 +33,10 @@ pub(super) async fn submit_known(
     known: &mut Armed,
     op: MultiOp,
 ) -> Result<Option<ExactWrite>, Trouble> {
-    let marker = marker(shared, generation).await?;
+    let marker = marker(shared, generation, op.path()).await?;
+    // A process that was stalled may not have read the watch's event yet: the runtime polls the link before
+    // it resumes this task.
+    tokio::task::yield_now().await;
     // After the marker, which may have been waited for.
     let Some(losses) = known.stands(generation) else {
         marker.unused();
@@ -41,11 +45,11 @@ pub(super) async fn submit_known(
     Ok(Some(ExactWrite::submit_on(Some(losses), marker, [op], Lane::Call)))
 }
 
-async fn marker(shared: &Shared, generation: &Arc<SessionGeneration>) -> Result<Marker, Trouble> {
-    match Marker::take(shared, generation, deadline(Duration::MAX)).await {
+async fn marker(shared: &Shared, generation: &Arc<SessionGeneration>, full: &str) -> Result<Marker, Trouble> {
+    match Marker::take(shared, generation, Near::Path(full), deadline(Duration::MAX)).await {
         Ok(marker) => Ok(marker),
-        Err(NoMarker::Cause(cause)) => Err(cause.into()),
-        Err(NoMarker::Refused(error)) => Err(Trouble::Refused(error)),
+        Err(NoOwnNode::Cause(cause)) => Err(cause.into()),
+        Err(NoOwnNode::Refused(error)) => Err(Trouble::Refused(error.of_own_node("create"))),
     }
 }
 

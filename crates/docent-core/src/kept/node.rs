@@ -21,7 +21,7 @@ use tokio::sync::watch;
 /// change by others. A sequential node is made again with the number that it got first.
 ///
 /// Of **ephemeral** nodes, one that belongs to an older session of this client is replaced while that session
-/// lives, which an ephemeral node of it below `/_docent/markers` proves. A node of somebody else is left
+/// lives, which an ephemeral node of it in a folder called `_docent` proves. A node of somebody else is left
 /// alone and waited for: a process that was restarted finds the node of its predecessor until that session
 /// expires.
 ///

@@ -220,10 +220,11 @@ impl Reconciler {
                 wish.map(|number| self.progress.fulfilled.send_replace(number));
                 self.drained(Drained::Said);
                 self.progress.attempted.send_replace(generation.number);
-                let (shared, life, touch) = (Arc::clone(&self.shared), self.life, self.touch);
+                let (shared, full) = (Arc::clone(&self.shared), self.full.clone());
+                let (life, touch) = (self.life, self.touch);
                 tokio::select! {
                     () = self.wait(generation, armed.fired(), touch) => {}
-                    () = witness::create_witness(&shared, generation), if life.is_ephemeral() => {}
+                    () = witness::create_witness(&shared, generation, &full), if life.is_ephemeral() => {}
                 }
                 self.armed = Some(armed);
                 self.progress.present.send_replace(0);
@@ -279,7 +280,7 @@ impl Reconciler {
     }
 
     async fn refused(&mut self, generation: &SessionGeneration, error: Error, wish: Option<u64>) {
-        let error = error.at(&self.path);
+        let error = if error.is_of_own_node() { error } else { error.at(&self.path) };
         self.told.refused(&error);
         self.not_fulfilled(wish);
         self.tell(KeptStatus::Failing(error));

@@ -1,37 +1,31 @@
+use crate::cleanup::{Near, NoOwnNode, create_own_node};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::Lane;
-use crate::session::ask::{Stop, ask};
-use crate::setup::{PARENT_ROUNDS, create_parents_in};
-use bytes::Bytes;
-use docent_proto::{Code, Create, CreateMode, MultiOp, Request};
+use crate::session::Cause;
+use crate::session::ask::PAUSE;
+use crate::time::deadline;
+use docent_proto::MultiOp;
+use std::time::Duration;
 
-/// Makes the witness of a session unless it is there. Never resolves.
-pub(super) async fn create_witness(shared: &Shared, generation: &SessionGeneration) {
-    generation.witness.made.get_or_init(|| make(shared, generation)).await;
+/// Creates the witness of a session unless it exists. Never resolves.
+pub(super) async fn create_witness(shared: &Shared, generation: &SessionGeneration, near: &str) {
+    generation.witness.get_or_create(|| create(shared, generation, near)).await;
     std::future::pending::<()>().await;
 }
 
-/// Creates the witness. Where the servers refuse it the session has none: its nodes are then not replaced by
-/// later sessions, but waited for.
-async fn make(shared: &Shared, generation: &SessionGeneration) {
-    let path = generation.witness.path(&shared.namespace);
-    let create = Create::new(path.clone(), Bytes::new(), shared.acl(&path), CreateMode::Ephemeral, 0);
-    let mut missing_parents = 0;
-    let mut parents = Vec::new();
+/// Creates the witness, and returns its path. If the servers refuse it, the session has none: later sessions
+/// do not replace its nodes, but wait until they are gone.
+async fn create(shared: &Shared, generation: &SessionGeneration, near: &str) -> Option<String> {
     loop {
-        // The name is ours alone: the create can be repeated.
-        let asked = ask(generation, Lane::Call, || Request::Create(create.clone())).await;
-        drop(std::mem::take(&mut parents));
-        match asked.map(|reply| reply.result) {
-            Ok(Ok(_) | Err(Code::NODE_EXISTS)) | Err(Stop::Ended(_)) => return,
-            Ok(Err(Code::NO_NODE)) if missing_parents < PARENT_ROUNDS => {
-                missing_parents += 1;
-                parents = create_parents_in(shared, generation, &path, shared.config.parents);
-            }
-            refused => {
-                tracing::debug!(%path, ?refused, "a session that keeps nodes has no witness");
-                return;
+        let node = create_own_node(shared, generation, Near::Path(near), None, deadline(Duration::MAX)).await;
+        match node {
+            Ok(node) => return Some(node.path),
+            Err(NoOwnNode::Cause(Cause::Ended(_))) => return None,
+            Err(NoOwnNode::Cause(Cause::LinkLost)) => {}
+            Err(NoOwnNode::Cause(_)) => tokio::time::sleep(PAUSE).await,
+            Err(NoOwnNode::Refused(error)) => {
+                tracing::debug!(%error, "a session that keeps nodes has no witness");
+                return None;
             }
         }
     }

@@ -4,6 +4,7 @@ use super::Line;
 use super::draw::{Intent, refusal};
 use super::name::protected;
 use crate::cleanup::OwnedNode;
+use crate::client::while_held;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Beginning, LostReason};
 use crate::hold::Hold;
@@ -12,6 +13,7 @@ use crate::session::{Cause, Lane, Outcome};
 use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +45,7 @@ impl Hold {
     /// # Cancel safety
     /// This method is cancel safe: the node is deleted.
     pub async fn beside(&self, shared: &Line) -> Result<Self, Error> {
-        if self.state().node.shares_path() {
+        if self.state().node.is_claim() {
             let detail = format!("{:?} must be in a line", self.path());
             return Err(Error::invalid_input("downgrade", detail));
         }
@@ -76,8 +78,14 @@ impl Hold {
         // Only now, with the new node there, is the old one deleted, in the order of calls: that is no loss.
     }
 
-    /// Creates the shared node while the exclusive one exists, or not at all.
+    /// Creates the shared node while the exclusive one exists, or not at all. Ends with the hold.
     async fn step_down(&self, shared: &Line) -> Result<(String, i64), Error> {
+        // A node that is created after all does not stay: the intent is dropped with the rest.
+        let step_down = while_held(slice::from_ref(self.state()), self.step_down_once(shared));
+        step_down.await.unwrap_or_else(|reason| Err(self.lost_in("downgrade", reason)))
+    }
+
+    async fn step_down_once(&self, shared: &Line) -> Result<(String, i64), Error> {
         let mut attempts = shared.client().attempts("downgrade", shared.path(), Idempotency::Idempotent);
         let generation = &self.state().generation;
         loop {
@@ -125,7 +133,8 @@ impl Hold {
             true => ("", CreateMode::EphemeralSequential),
             false => (number, CreateMode::Ephemeral),
         };
-        let path = format!("{}/{}{number}", shared.full_path(), protected(shared.marker()));
+        let name = protected(generation.fresh_id(), shared.marker());
+        let path = format!("{}/{name}{number}", shared.full_path());
         let shared = shared.client().shared();
         let identity = Bytes::from(shared.identity.clone());
         let create = Create::new(path.clone(), identity, shared.acl(&path), mode, 0);

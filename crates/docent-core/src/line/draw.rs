@@ -2,7 +2,7 @@ use super::name::{is_in_danger_zone, is_running_out, protected, sequence};
 use super::position::Position;
 use super::{Line, Ticket};
 use crate::cleanup::OwnedNode;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::operation::{Idempotency, unexpected};
 use crate::session::{Cause, Lane, Outcome, Pending};
@@ -10,6 +10,7 @@ use crate::setup::{PARENT_ROUNDS, create_parents_in, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// A create on its way, of one node or of several in one transaction, whose names have the same id. If it is
 /// dropped, the nodes are deleted as soon as their fate is known: the cleanup worker is told the id whatever
@@ -30,7 +31,7 @@ impl Intent {
         data: &Bytes,
         count: usize,
     ) -> Self {
-        let one = create(line, data);
+        let one = create(line, generation.fresh_id(), data);
         let prefix = one.path.clone();
         let request = match count {
             1 => Request::Create(one),
@@ -71,7 +72,7 @@ pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Err
 /// Number of tickets that fit into one request.
 pub(super) fn most_together(line: &Line, data: Option<&Bytes>) -> usize {
     let data = data.cloned().unwrap_or_else(|| Bytes::from(line.client().shared().identity.clone()));
-    let one = HEADER + Request::Create(create(line, &data)).payload_len();
+    let one = HEADER + Request::Create(create(line, Uuid::nil(), &data)).payload_len();
     // The servers write what they add to it, as the paths with their numbers, into the same transaction.
     (line.client().max_request() / 2 / one).clamp(1, MOST_TOGETHER)
 }
@@ -151,8 +152,8 @@ pub(super) async fn draw_together(
 }
 
 /// The request to create a ticket.
-pub(super) fn create(line: &Line, data: &Bytes) -> Create {
-    let prefix = format!("{}/{}", line.full_path(), protected(line.marker()));
+pub(super) fn create(line: &Line, id: Uuid, data: &Bytes) -> Create {
+    let prefix = format!("{}/{}", line.full_path(), protected(id, line.marker()));
     let acl = line.client().shared().acl(&prefix);
     Create::new(prefix, data.clone(), acl, CreateMode::EphemeralSequential, 0)
 }
@@ -188,12 +189,9 @@ fn created(result: &MultiResult, zxid: i64) -> Option<(String, i64)> {
     }
 }
 
-/// The code for which a multi was refused; operations before the refused one have none.
+/// The code for which a multi was refused.
 pub(super) fn refusal(results: &[MultiResult]) -> Option<Code> {
-    results.iter().find_map(|result| match result {
-        MultiResult::Failed(code) if *code != Code::OK => Some(*code),
-        _ => None,
-    })
+    MultiResult::first_failure(results).map(|(_, code)| code)
 }
 
 pub(super) fn list_request(line: &Line) -> Request {
@@ -232,9 +230,8 @@ pub(super) fn ticket(
         held: false,
     };
     if is_in_danger_zone(sequence) {
-        return Err(Error::new(ErrorKind::SequenceExhausted, line.operation())
-            .at(line.path())
-            .because(format!("the number {sequence} is near the end of the servers' counter")));
+        let detail = format!("the number {sequence} is near the end of the servers' counter");
+        return Err(Error::sequence_exhausted(line.operation(), detail).at(line.path()));
     }
     if is_running_out(sequence) {
         tracing::warn!(path = %line.path(), sequence, "less than half of the path's sequence numbers is left");

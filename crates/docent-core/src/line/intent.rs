@@ -4,11 +4,10 @@ use super::{Line, Ticket, draw::ticket};
 use crate::cleanup::find;
 use crate::error::Error;
 use crate::operation::Attempts;
-use crate::session::ask::{PAUSE, ask};
-use crate::session::{Cause, Lane};
+use crate::session::Cause;
 #[cfg(docent_planted)]
 use bytes::Bytes;
-use docent_proto::{Code, Request, Response, Stat, parent};
+use docent_proto::{Stat, parent};
 #[cfg(docent_planted)]
 use std::sync::Arc;
 
@@ -37,24 +36,12 @@ impl Intent {
     async fn look(&self) -> Result<Option<(Vec<String>, Stat)>, Cause> {
         let own = self.generation.session.id();
         let folder = parent(&self.prefix).unwrap_or("/");
-        let mut paths = find(&self.generation, folder, &self.prefix).await?;
-        // In the order of their numbers.
-        paths.sort_unstable();
-        // One transaction made them all: what one of them shows holds for the others.
-        'paths: for path in &paths {
-            loop {
-                let request = || Request::Exists { path: path.clone(), watch: false };
-                match ask(&self.generation, Lane::Cleanup, request).await?.result {
-                    Ok(Response::Stat(stat)) if stat.ephemeral_owner == own || planted!(NoOwnerCheck) => {
-                        return Ok(Some((paths, stat)));
-                    }
-                    Ok(_) | Err(Code::NO_NODE) => continue 'paths,
-                    // Any other code says nothing about the node: only `NO_NODE` is absence.
-                    Err(_) => tokio::time::sleep(PAUSE).await,
-                }
-            }
-        }
-        Ok(None)
+        let mut found = find(&self.generation, own, folder, &self.prefix).await?;
+        // In the order of their numbers. One transaction made them all.
+        found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let first = found.first().map(|(_, stat)| *stat);
+        let paths = found.into_iter().map(|(path, _)| path).collect();
+        Ok(first.map(|stat| (paths, stat)))
     }
 
     /// The defect `NoOwnerCheck`: the id is looked for in later sessions, too, and the node found is taken.

@@ -6,7 +6,7 @@ use crate::client::{Client, debug_handle};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Role;
 use crate::hold::Hold;
-use crate::node::NodePath;
+use crate::node::{NodePath, is_own_name};
 use crate::setup::{ParentKind, Stage};
 use crate::telemetry;
 use bytes::Bytes;
@@ -39,6 +39,8 @@ struct Inner {
     side: Option<Role>,
     /// Kind of node that the line's own node is made as.
     kind: ParentKind,
+    /// Name of a child that the recipe keeps beside the tickets.
+    own_child: Option<&'static str>,
     /// True when its nodes hold data of the user's instead of identities.
     has_payload: bool,
     /// Set when children that are no contenders were reported.
@@ -63,6 +65,7 @@ impl Inner {
             contenders: Contenders::of([(marker, Role::Exclusive)]),
             side: None,
             kind: client.shared().config.parents,
+            own_child: None,
             has_payload: false,
             reported: AtomicBool::new(false),
             stuck: AtomicBool::new(false),
@@ -158,6 +161,13 @@ impl Line {
         Self(Arc::new(Inner { has_payload: true, ..self.0.copy() }))
     }
 
+    /// The same line, whose node has a child called `name` beside the tickets, in which the recipe keeps its
+    /// state. No warning names this child.
+    #[must_use]
+    pub fn with_own_child(&self, name: &'static str) -> Self {
+        Self(Arc::new(Inner { own_child: Some(name), ..self.0.copy() }))
+    }
+
     pub(super) fn has_payload(&self) -> bool {
         self.0.has_payload
     }
@@ -197,7 +207,10 @@ impl Line {
     /// Position of the ticket `own` among `names`. Names that are no contender's are ignored, and reported
     /// once.
     pub(super) fn position(&self, own: &str, names: &[String]) -> Position {
-        let foreign = names.iter().find(|name| self.contender(name).is_none());
+        let is_known = |name: &str| {
+            self.contender(name).is_some() || is_own_name(name) || self.0.own_child == Some(name)
+        };
+        let foreign = names.iter().find(|name| !is_known(name));
         if let Some(foreign) = foreign
             && !self.0.reported.swap(true, Ordering::Relaxed)
         {
@@ -414,8 +427,9 @@ fn may_pass(error: &Error) -> bool {
     match error.kind() {
         // The client is bound to a session that has ended: that does not pass.
         ErrorKind::SessionChanged => false,
-        // Parents were deleted as fast as they were made: that passes.
-        ErrorKind::NoNode => true,
+        // Parents were deleted as fast as they were made: that passes. So does a session's lack of room for
+        // another node, once others of its nodes are deleted.
+        ErrorKind::NoNode | ErrorKind::TooManyEphemerals => true,
         _ => error.is_retryable(),
     }
 }

@@ -1,8 +1,6 @@
 use crate::error::Error;
 use crate::guard::Role;
 use std::borrow::Cow;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// First number of the last part of the server's 32-bit counter, where it may stick or wrap and repeat.
@@ -11,24 +9,10 @@ const DANGER_FROM: i32 = i32::MAX - (1 << 20);
 /// First number with a warning: half of the numbers are used up.
 const WARN_FROM: i32 = 1 << 30;
 
-/// Counts the ids of this process, from a random number on.
-static NEXT_ID: LazyLock<(u128, AtomicU64)> = LazyLock::new(|| (Uuid::new_v4().as_u128(), AtomicU64::new(0)));
-
-/// Bits of an id that count: the others stay as they were drawn, with those that say that it is random.
-const COUNTER: u128 = (1 << 56) - 1;
-
-/// An id that nobody else has: its first half and a byte are those of this process alone, and drawn once; the
-/// rest counts on from where that was drawn, so that no acquire asks the system for random bytes.
-fn fresh_id() -> Uuid {
-    let (base, count) = &*NEXT_ID;
-    let count = u128::from(count.fetch_add(1, Ordering::Relaxed));
-    Uuid::from_u128(base & !COUNTER | base.wrapping_add(count) & COUNTER)
-}
-
 /// The protected name of a node to be created: `_c_<uuid>-<marker>`, to which the server appends a number.
-/// The id tells our node from all others when the reply to its creation is lost. The format is Curator's.
-pub(super) fn protected(marker: &str) -> String {
-    format!("_c_{}-{marker}", fresh_id())
+/// The `id` tells our node from all others when the reply to its creation is lost. The format is Curator's.
+pub(super) fn protected(id: Uuid, marker: &str) -> String {
+    format!("_c_{id}-{marker}")
 }
 
 /// Digits of a number that the servers append.
@@ -98,22 +82,14 @@ impl Contenders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
-    use uuid::Variant;
+    use crate::session::Ids;
 
     #[test]
     fn a_protected_name_is_curators() {
-        let name = protected("lock-");
+        let name = protected(Ids::default().fresh(0x1000_0000_0000_0001), "lock-");
         let uuid = name.strip_prefix("_c_").unwrap().strip_suffix("-lock-").unwrap();
         assert_eq!(Uuid::parse_str(uuid).unwrap().get_version_num(), 4);
         assert_eq!(uuid.len(), 36);
-    }
-
-    #[test]
-    fn no_id_is_given_out_twice_and_each_is_one_of_version_4() {
-        let ids: HashSet<_> = (0..10_000).map(|_| fresh_id()).collect();
-        assert_eq!(ids.len(), 10_000);
-        assert!(ids.iter().all(|id| id.get_version_num() == 4 && id.get_variant() == Variant::RFC4122));
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub struct Participant {
     /// Its role beside others.
     pub role: Role,
     /// True when no contender ahead keeps it from holding: a holder, unless it was lost.
+    /// False for all of a line whose first place changed during each of three looks.
     pub holds: bool,
     /// Data of the node: by default host, process and label, as [`ClientIdentity`] has them, and Curator's an
     /// address. [`identity_text`](Self::identity_text) is for people.
@@ -208,6 +209,9 @@ impl Line {
     }
 }
 
+/// Most looks at a line whose first place changes while its places are read.
+const MOST_LOOKS: u32 = 3;
+
 /// A client whose operations end by `deadline`: it covers all the reads of one look at a line.
 fn by(deadline: Instant, line: &Line) -> Client {
     line.client().with_operation_timeout(deadline.saturating_duration_since(Instant::now()))
@@ -233,27 +237,44 @@ async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
     list_by(line, line.client().deadline()).await
 }
 
+/// All participants. None is marked as a holder if the line changed during each of some looks.
 async fn list_by(line: &Line, deadline: Instant) -> Result<Vec<Participant>, Error> {
-    let names = names_by(line, deadline).await?;
-    let mut participants: Vec<Participant> = stream::iter(names)
-        .map(|name| read(line, name, deadline))
-        .buffer_unordered(IN_FLIGHT)
-        .try_filter_map(|participant| std::future::ready(Ok(participant)))
-        .try_collect()
-        .await?;
-    // Near the end of the servers' counter numbers tell no order.
-    let by_creation = participants.iter().any(|participant| is_in_danger_zone(participant.sequence));
-    participants.sort_by_key(|participant| {
-        let number = (!by_creation).then_some((participant.sequence, participant.role));
-        (number, participant.fence)
-    });
+    for look in 1.. {
+        let names = names_by(line, deadline).await?;
+        let first = names.iter().filter_map(|name| line.contender(name)).min();
+        let mut participants: Vec<Participant> = stream::iter(names)
+            .map(|name| read(line, name, deadline))
+            .buffer_unordered(IN_FLIGHT)
+            .try_filter_map(|participant| std::future::ready(Ok(participant)))
+            .try_collect()
+            .await?;
+        // Near the end of the servers' counter numbers tell no order.
+        let by_creation = participants.iter().any(|participant| is_in_danger_zone(participant.sequence));
+        participants.sort_by_key(|participant| {
+            let number = (!by_creation).then_some((participant.sequence, participant.role));
+            (number, participant.fence)
+        });
+        let present = participants.first().map(|first| (first.sequence, first.role));
+        // If the first has left since, the next one may have left with it, after it was read.
+        let is_certain = by_creation || present == first;
+        if is_certain {
+            mark_holders(&mut participants);
+        }
+        if is_certain || look == MOST_LOOKS {
+            return Ok(participants);
+        }
+    }
+    unreachable!("the number of looks is limited")
+}
+
+/// Marks those of all `participants` of a line, in their order, that hold it.
+fn mark_holders(participants: &mut [Participant]) {
     let sharing = participants.iter().take_while(|participant| participant.role == Role::Shared).count();
     // Without readers in front the first contender holds, and a reader in that place, which it has itself.
     let first = participants.first().map(|first| first.sequence);
     let alone = participants.iter().take_while(|participant| Some(participant.sequence) == first).count();
     let holding = if sharing > 0 { sharing } else { alone };
     participants.iter_mut().take(holding).for_each(|participant| participant.holds = true);
-    Ok(participants)
 }
 
 async fn front(line: &Line) -> Result<Option<Participant>, Error> {

@@ -33,6 +33,10 @@ impl Permissions {
         (Self::ADMIN, "ADMIN"),
     ];
 
+    pub(crate) const fn into_bits(self) -> i32 {
+        self.0
+    }
+
     /// True when all of `other` is allowed.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

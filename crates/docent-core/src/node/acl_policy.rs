@@ -1,6 +1,6 @@
 use crate::error::Error;
-use crate::node::Acl;
 use crate::node::namespace::Namespace;
+use crate::node::{Acl, Permissions, is_own_path};
 use crate::task::call_hook;
 use docent_proto as proto;
 use std::fmt;
@@ -15,6 +15,8 @@ pub(crate) struct AclPolicy {
     /// The default list in its wire form.
     wire_default: Arc<[proto::Acl]>,
     by_path: Option<Arc<ByPath>>,
+    /// The list of the client's own nodes.
+    wire_own: Arc<[proto::Acl]>,
 }
 
 impl AclPolicy {
@@ -45,6 +47,10 @@ impl AclPolicy {
             return Err(Error::invalid_input("connect", detail));
         }
         self.wire_default = default.iter().cloned().map(Into::into).collect();
+        self.wire_own = match has_credentials {
+            true => Arc::new([Acl::creator_all().into()]),
+            false => Arc::clone(&self.wire_default),
+        };
         if default.contains(&open) {
             static SAID: Once = Once::new();
             SAID.call_once(|| tracing::info!("nodes are created open to everybody who reaches the servers"));
@@ -53,8 +59,12 @@ impl AclPolicy {
     }
 
     /// The list for a node at the full path `full`. The user's function is asked for nodes in the namespace
-    /// only: nodes above it get the default.
+    /// only: nodes above it get the default. It is not asked for the client's own nodes, which nobody else
+    /// needs: they are the creator's alone if the client can say who it is.
     pub(crate) fn of(&self, namespace: &Namespace, full: &str) -> Arc<[proto::Acl]> {
+        if is_own_path(full) {
+            return Arc::clone(&self.wire_own);
+        }
         let by_path = self.by_path.as_ref().filter(|_| namespace.contains(full));
         let chosen = by_path.map(|by_path| call_hook("acl_for", full, || by_path(&namespace.relative(full))));
         match chosen {
@@ -64,6 +74,27 @@ impl AclPolicy {
             Some(Ok(None)) | None => Arc::clone(&self.wire_default),
         }
     }
+}
+
+/// The list of the folder of clients' own nodes in a folder with the list `beside`: whoever may create there
+/// may create in it, so that it does not matter who was first. Nobody may do more in it than there.
+///
+/// Servers hide the digests of others from those who may not change the list. If something is hidden, or
+/// nothing is left, `own` is added.
+pub(crate) fn shared_list(beside: Vec<proto::Acl>, own: &[proto::Acl]) -> Arc<[proto::Acl]> {
+    let allowed = (Permissions::READ | Permissions::CREATE | Permissions::DELETE).into_bits();
+    let is_hidden = |entry: &proto::Acl| entry.scheme == "digest" && entry.id.ends_with(":x");
+    let hidden = beside.iter().any(is_hidden);
+    let known = beside.into_iter().filter(|entry| !is_hidden(entry)).map(|entry| {
+        let permissions = proto::Permissions(entry.permissions.0 & allowed);
+        proto::Acl { permissions, ..entry }
+    });
+    let mut list: Vec<_> = known.filter(|entry| entry.permissions.0 != 0).collect();
+    let create = Permissions::CREATE.into_bits();
+    if hidden || !list.iter().any(|entry| entry.permissions.0 & create != 0) {
+        list.extend(own.iter().cloned());
+    }
+    list.into()
 }
 
 impl fmt::Debug for AclPolicy {
@@ -98,6 +129,34 @@ mod tests {
         assert_eq!(scheme(&policy, &namespace, "/shop"), "auth", "it is above the namespace");
         assert_eq!(scheme(&policy, &namespace, "/shop/eu"), "world");
         assert_eq!(scheme(&policy, &namespace, "/shop/eu/a"), "auth");
+    }
+
+    #[test]
+    fn the_clients_own_nodes_are_its_alone_whatever_is_said_of_their_paths() {
+        let mut policy = AclPolicy::default();
+        policy.set_default(vec![Acl::read_all()]);
+        policy.set_by_path(|_| Some(vec![Acl::open_unsafe()]));
+        policy.resolve(true).unwrap();
+        for own in ["/_docent/1f/2e", "/a/_docent-1f/2e"] {
+            assert_eq!(scheme(&policy, &Namespace::default(), own), "auth", "{own}");
+        }
+        assert_eq!(scheme(&policy, &Namespace::default(), "/a/b"), "world");
+    }
+
+    #[test]
+    fn the_shared_folder_lets_in_whoever_may_create_beside_it_and_no_one_else() {
+        let entry = |permissions, scheme, id| proto::Acl::from(Acl::new(permissions, scheme, id));
+        let own = [entry(Permissions::ALL, "auth", "")];
+        let most = Permissions::READ | Permissions::CREATE | Permissions::DELETE;
+        let open = shared_list(vec![entry(Permissions::ALL, "world", "anyone")], &own);
+        assert_eq!(*open, [entry(most, "world", "anyone")]);
+        let read = entry(Permissions::READ, "world", "anyone");
+        let closed = shared_list(vec![read.clone(), entry(Permissions::ALL, "sasl", "a")], &own);
+        assert_eq!(*closed, [read.clone(), entry(most, "sasl", "a")]);
+        // Hidden from this client, which may create there all the same.
+        let hidden = shared_list(vec![read.clone(), entry(Permissions::ALL, "digest", "b:x")], &own);
+        assert_eq!(*hidden, [read, own[0].clone()]);
+        assert_eq!(*shared_list(vec![entry(Permissions::WRITE, "world", "anyone")], &own), own);
     }
 
     #[test]

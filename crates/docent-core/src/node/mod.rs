@@ -4,11 +4,14 @@ mod acl;
 mod acl_policy;
 pub(crate) mod identity;
 pub(crate) mod namespace;
+mod own;
 mod path;
 mod stat;
 
 pub use acl::{Acl, Permissions};
-pub(crate) use acl_policy::AclPolicy;
+pub(crate) use acl_policy::{AclPolicy, shared_list};
 pub use identity::ClientIdentity;
+pub(crate) use own::{OWN, PROOF, is_proof};
+pub use own::{is_own_name, is_own_path};
 pub use path::NodePath;
 pub use stat::{Children, CreateMode, Created, Node, NodeAcl, Stat};

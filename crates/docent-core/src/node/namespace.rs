@@ -1,10 +1,6 @@
 use crate::error::Error;
 use docent_proto::validate_path;
 
-/// Folder of nodes of sessions themselves, such as markers and witnesses: below the client's namespace, and
-/// outside of any recipe's layout.
-pub(crate) const OWN_FOLDER: &str = "/_docent/markers";
-
 /// Place of a client's paths in the tree: chroot and namespace together. The only place that maps them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Namespace {
@@ -47,6 +43,11 @@ impl Namespace {
     /// As [`full_sequential`](Self::full_sequential), for a path that was [checked](check_sequential).
     pub(crate) fn join_sequential(&self, path: &str) -> String {
         if self.prefix.is_empty() { path.to_owned() } else { [&self.prefix, path].concat() }
+    }
+
+    /// The full path of the namespace's own node; empty for the root.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// True when `chroot` is the first part of it.

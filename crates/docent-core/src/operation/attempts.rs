@@ -6,7 +6,7 @@
 )]
 
 use super::Shared;
-use crate::cleanup::{Marker, NoMarker};
+use crate::cleanup::{Marker, Near, NoOwnNode};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::session::lookup::{Resolution, resolve};
@@ -99,16 +99,17 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Takes a marker for an exact write of `generation`; `None` when the caller shall try again. The pause
-    /// before that is over when this returns.
+    /// Takes a marker for an exact write of `generation` near some nodes; `None` when the caller shall try
+    /// again. The pause before that is over when this returns.
     pub(crate) async fn marker(
         &mut self,
         generation: &Arc<SessionGeneration>,
+        near: Near<'_>,
     ) -> Result<Option<Marker>, Error> {
-        match Marker::take(self.shared, generation, self.deadline).await {
+        match Marker::take(self.shared, generation, near, self.deadline).await {
             Ok(marker) => Ok(Some(marker)),
-            Err(NoMarker::Refused(error)) => Err(error),
-            Err(NoMarker::Cause(cause)) => self.retry(generation, false, cause).await.map(|()| None),
+            Err(NoOwnNode::Refused(error)) => Err(error.of_own_node(self.operation)),
+            Err(NoOwnNode::Cause(cause)) => self.retry(generation, false, cause).await.map(|()| None),
         }
     }
 
@@ -146,13 +147,14 @@ impl<'a> Attempts<'a> {
             sent = false;
         }
         if sent && self.idempotency == Idempotency::Once && cause == Cause::LinkLost {
+            let too_large = generation.session.too_large_for_servers(&request);
             match tokio::time::timeout_at(self.deadline, resolve(generation, &request, seen)).await {
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
                 Ok(Ok(Resolution::Repeatable)) => {
                     self.may_come_late = true;
                     sent = false;
                 }
-                Ok(Ok(Resolution::Unknown)) | Err(_) => {}
+                Ok(Ok(Resolution::Unknown)) | Err(_) => cause = too_large.unwrap_or(cause),
                 Ok(Err(ended)) => cause = ended,
             }
         }
@@ -207,6 +209,11 @@ impl<'a> Attempts<'a> {
         match cause {
             Cause::Ended(SessionEnd::Closed) => {
                 return Err(self.error(self.shared.closed()).maybe_applied(unknown));
+            }
+            // Not above this client's limit: the servers closed the link on it.
+            Cause::TooLarge { size, limit } if size <= limit => {
+                let error = Error::too_large(self.operation, size, limit).at(self.path);
+                return Err(error.maybe_applied(unknown));
             }
             _ if unknown => return Err(self.unknown()),
             Cause::Deadline => return Err(self.timeout()),

@@ -9,5 +9,5 @@ mod shared;
 pub(crate) use attempts::{Attempts, Idempotency, Make, unexpected};
 pub(crate) use common::Common;
 pub(crate) use glances::Glances;
-pub(crate) use notes::ShutdownNotes;
+pub(crate) use notes::SessionNotes;
 pub(crate) use shared::{SessionTask, Shared};

@@ -1,12 +1,17 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 
-/// Most sessions that are remembered: the servers keep one that was given up for a timeout at most.
+/// Most sessions that are remembered: the servers keep one for a few timeouts at most.
 const ENOUGH: usize = 16;
 
-/// Notes for the report of a client's shutdown.
+/// Notes about sessions of a client and their nodes: what they were, and what may be left of them.
 #[derive(Debug, Default)]
-pub(crate) struct ShutdownNotes(Mutex<Notes>);
+pub(crate) struct SessionNotes {
+    notes: Mutex<Notes>,
+    /// Notified when a session is over.
+    over: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Notes {
@@ -14,13 +19,15 @@ struct Notes {
     kinds: HashMap<String, &'static str>,
     /// Kinds and full paths of the guards that were held on when their time was over.
     held_on: Vec<(&'static str, String)>,
-    /// Sessions that were given up and are not known to be over, each with the nodes that it owned.
-    abandoned: Vec<(i64, Vec<String>)>,
+    /// Sessions that have ended for the client and are not certainly over, each with the nodes that it owned.
+    lingering: Vec<(i64, Vec<String>)>,
+    /// Such sessions that are over by now.
+    over: Vec<i64>,
 }
 
-impl ShutdownNotes {
+impl SessionNotes {
     fn lock(&self) -> MutexGuard<'_, Notes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn add_kinds(&self, kinds: impl IntoIterator<Item = (String, &'static str)>) {
@@ -43,24 +50,52 @@ impl ShutdownNotes {
         self.lock().held_on.clone()
     }
 
-    /// Takes note of a session that was given up.
-    pub(crate) fn add_abandoned(&self, session_id: i64, owned: Vec<String>) {
+    /// Takes note of a session that has ended for the client and may live on. False when it was noted before.
+    pub(crate) fn add_lingering(&self, session_id: i64, owned: Vec<String>) -> bool {
         let mut notes = self.lock();
-        if notes.abandoned.len() == ENOUGH {
-            notes.abandoned.remove(0);
+        let noted = notes.lingering.iter().any(|(noted, _)| *noted == session_id);
+        if noted || notes.over.contains(&session_id) {
+            return false;
         }
-        notes.abandoned.push((session_id, owned));
+        if notes.lingering.len() == ENOUGH {
+            notes.lingering.remove(0);
+        }
+        notes.lingering.push((session_id, owned));
+        true
     }
 
-    /// Forgets a session that was given up: it is over.
-    pub(crate) fn forget_abandoned(&self, session_id: i64) {
-        self.lock().abandoned.retain(|(abandoned, _)| *abandoned != session_id);
+    /// Takes note that such a session is over.
+    pub(crate) fn set_over(&self, session_id: i64) {
+        let mut notes = self.lock();
+        notes.lingering.retain(|(noted, _)| *noted != session_id);
+        if notes.over.len() == ENOUGH {
+            notes.over.remove(0);
+        }
+        notes.over.push(session_id);
+        drop(notes);
+        self.over.notify_waiters();
     }
 
-    /// Forgets nodes at a path of sessions that were given up: they are gone.
+    /// True when such a session is over.
+    pub(crate) fn is_over(&self, session_id: i64) -> bool {
+        self.lock().over.contains(&session_id)
+    }
+
+    /// Waits until such a session is over.
+    pub(crate) async fn over(&self, session_id: i64) {
+        loop {
+            let over = self.over.notified();
+            if self.is_over(session_id) {
+                return;
+            }
+            over.await;
+        }
+    }
+
+    /// Forgets nodes at a path of such sessions: they are gone.
     pub(crate) fn forget_nodes_at(&self, full: &str) {
         let mut notes = self.lock();
-        let owned = notes.abandoned.iter_mut().map(|(_, owned)| owned);
+        let owned = notes.lingering.iter_mut().map(|(_, owned)| owned);
         owned.for_each(|owned| owned.retain(|path| path != full));
     }
 
@@ -68,11 +103,12 @@ impl ShutdownNotes {
     /// now.
     pub(crate) fn forget_nodes_before(&self, full: &str, owner: i64) {
         let mut notes = self.lock();
-        let others = notes.abandoned.iter_mut().filter(|(abandoned, _)| *abandoned != owner);
+        let others = notes.lingering.iter_mut().filter(|(noted, _)| *noted != owner);
         others.for_each(|(_, owned)| owned.retain(|path| path != full));
     }
 
-    pub(crate) fn abandoned(&self) -> Vec<(i64, Vec<String>)> {
-        self.lock().abandoned.clone()
+    /// Sessions that have ended for the client and may live on, each with the nodes that it owned.
+    pub(crate) fn lingering(&self) -> Vec<(i64, Vec<String>)> {
+        self.lock().lingering.clone()
     }
 }

@@ -1,4 +1,4 @@
-use super::{Common, Glances, ShutdownNotes};
+use super::{Common, Glances, SessionNotes};
 use crate::cleanup::{Cleanup, CleanupContext, Host};
 use crate::desired::KeptTable;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::session::lease::Lease;
 use crate::session::link::dialer::{Dialer, Start};
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClientSession;
-use crate::session::{Session, SessionContext, SessionEnd, SessionSettings, WireSession};
+use crate::session::{Ids, Session, SessionContext, SessionEnd, SessionSettings, WireSession};
 use crate::setup::Setup;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub(crate) generations: watch::Sender<Arc<SessionGeneration>>,
     pub(crate) cleanup: Cleanup,
     pub(crate) kept: KeptTable,
-    pub(crate) notes: ShutdownNotes,
+    pub(crate) notes: SessionNotes,
     pub(crate) glances: Glances,
     pub(crate) common: Common,
     /// Sessions of earlier generations, with the paths of their witnesses.
@@ -48,7 +48,7 @@ impl Shared {
             generations: watch::Sender::new(Arc::new(generation)),
             cleanup,
             kept: KeptTable::default(),
-            notes: ShutdownNotes::default(),
+            notes: SessionNotes::default(),
             glances: Glances::default(),
             common: Common::default(),
             past_sessions: Mutex::default(),
@@ -145,7 +145,8 @@ fn open(
     let (session, task) = open_session(setup, settings, &lease, start);
     let (clock, max_request) = (Arc::clone(&config.clock), config.max_request);
     let client = Arc::clone(&setup.label);
-    let context = SessionContext { client, number, session, lease, clock, max_request };
+    let ids = Ids::default();
+    let context = SessionContext { client, number, session, lease, clock, max_request, ids };
     (SessionGeneration::new(CleanupContext::new(context, cleanup.clone())), task)
 }
 

@@ -50,6 +50,13 @@ impl ConnectString {
             Some(slash) => text.split_at(slash),
             None => (text, ""),
         };
+        // A slash after each server is the usual mistake, and a comma hardly ever belongs to a name.
+        if chroot.contains(',') {
+            return Err(invalid(
+                text,
+                "must have its chroot once, after the last server, and without a comma",
+            ));
+        }
         let chroot = if chroot == "/" { "" } else { chroot };
         if !chroot.is_empty() {
             validate_path(chroot).map_err(|error| invalid(text, &format!("chroot {}", error.rule)))?;
@@ -143,6 +150,9 @@ mod tests {
             ("::1", "in brackets"),
             ("[::1", "without a ']'"),
             ("a/b//c", "empty segment"),
+            ("h1:2181/a,h2:2181/a", "chroot once, after the last server"),
+            ("h1/,h2/", "chroot once, after the last server"),
+            ("h1/a,b", "without a comma"),
         ] {
             let error = ConnectString::parse(text).unwrap_err().to_string();
             assert!(error.contains(rule) && error.contains(&format!("{text:?}")), "{text}: {error}");

@@ -1,8 +1,10 @@
+use super::ids::Ids;
 use super::lease::Lease;
 use super::{Session, SessionEnd};
 use crate::time::Clock;
 use std::fmt;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// One session of a client, with its lease and the clock that measures it.
 pub(crate) struct SessionContext {
@@ -15,11 +17,17 @@ pub(crate) struct SessionContext {
     pub(crate) clock: Arc<dyn Clock>,
     /// Largest request the servers take.
     pub(crate) max_request: usize,
+    pub(crate) ids: Ids,
 }
 
 impl SessionContext {
     pub(crate) fn ended(&self) -> Option<SessionEnd> {
         self.lease.ended()
+    }
+
+    /// An id that no other session has and this one did not have before.
+    pub(crate) fn fresh_id(&self) -> Uuid {
+        self.ids.fresh(self.session.id())
     }
 
     /// Number of times that the link was lost.

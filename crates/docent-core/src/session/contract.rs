@@ -32,6 +32,10 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// not be so any more after that.
     fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending;
 
+    /// The cause for which `request` would not be sent now: it is as large as one on which servers closed
+    /// the link again and again. `None` in sessions that cannot know.
+    fn too_large_for_servers(&self, request: &Request) -> Option<Cause>;
+
     /// Keeps a persistent watch on `path` and all below it, from before all requests that are submitted after
     /// this on. `None` where the server of the link is known not to have such watches, and in sessions that
     /// cannot set them again on a new link.
@@ -46,7 +50,8 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// Full paths of its ephemeral nodes, as far as answers told of them.
     fn owned(&self) -> Vec<String>;
 
-    /// True once the servers said that the session is over, and its nodes with it.
+    /// True once the session is certainly over, and its nodes with it: the servers acknowledged its close, or
+    /// it was never opened.
     fn is_gone(&self) -> bool;
 
     /// The session's number; 0 until it was attached for the first time.
@@ -79,7 +84,7 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
 /// End of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SessionEnd {
-    /// The server said that it is gone.
+    /// A server said that it is gone. It may live on for a while all the same (decision 25).
     Expired,
     /// It was given up; the servers may still keep it for a while.
     Abandoned,
@@ -135,11 +140,20 @@ pub(crate) struct SessionSettings {
 pub(crate) enum Lane {
     /// The queue's limit.
     Call,
+    /// As `Call`. Its creates leave a part of the nodes that a session may own to calls.
+    Claim,
     /// None: deletes of our own nodes must get through. Bounded by the number of live nodes.
     Cleanup,
     /// None, and ahead of all that waits: the check that keeps the lease and changes nothing. There is one at
     /// a time.
     Lease,
+}
+
+impl Lane {
+    /// True for a request of a user's call, which ends once the client closes.
+    pub(crate) fn is_call(self) -> bool {
+        matches!(self, Self::Call | Self::Claim)
+    }
 }
 
 /// Outcome of a request: exactly one of these.
@@ -175,7 +189,8 @@ pub(crate) enum Cause {
     Deadline,
     /// The own queue is full, or the server is too busy.
     QueueFull,
-    /// The request, or the reply when it was sent.
+    /// The request, or the reply when it was sent: it is above the limit of this client. Or the request,
+    /// which is not above that: then servers closed the link on it.
     TooLarge {
         size: usize,
         limit: usize,
@@ -205,10 +220,7 @@ impl Reply {
     /// The code by which the server refused the request; `None` if it applied it.
     pub(crate) fn refusal(&self) -> Option<Code> {
         match &self.result {
-            Ok(Response::Multi(results)) => results.iter().find_map(|result| match result {
-                MultiResult::Failed(code) if *code != Code::OK => Some(*code),
-                _ => None,
-            }),
+            Ok(Response::Multi(results)) => MultiResult::first_failure(results).map(|(_, code)| code),
             Ok(_) => None,
             Err(code) => Some(*code),
         }
@@ -282,6 +294,16 @@ impl Pending {
             self.state = PendingState::Ready(None);
         }
         withdrawn
+    }
+
+    /// Takes the request back, for a caller that stops waiting for its outcome. Returns whether it may be
+    /// applied, because it was sent. `has_ended` says that the session has ended.
+    pub(crate) async fn give_up(&mut self, has_ended: bool) -> bool {
+        if self.withdraw() || !self.is_open() {
+            return false;
+        }
+        // A session that ends delivers the outcome of each request, including those that it never sent.
+        !has_ended || !matches!(self.await, Outcome::NotSent(_))
     }
 
     /// Takes the request back, for a caller that does not need its outcome any more. If it is too late for

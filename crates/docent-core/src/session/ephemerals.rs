@@ -10,6 +10,9 @@ use std::hash::BuildHasher;
 /// the allowance of the second half to nothing.
 pub(crate) const MOST_EPHEMERAL_BYTES: usize = 512 * 1024;
 
+/// Part of them that claims leave to tickets and registrations: one in so many bytes.
+const RESERVE: usize = 8;
+
 /// Length of a string in that list, before its bytes.
 const PREFIX: usize = 4;
 
@@ -70,8 +73,13 @@ impl Ephemerals {
         let change = self.change(request);
         let bytes = change.bytes();
         let all = self.there + self.under_way + bytes;
-        if bytes > 0 && lane == Lane::Call && all > self.limit {
-            return Err(Cause::TooManyEphemerals { bytes: all, limit: self.limit });
+        let limit = match lane {
+            Lane::Call => self.limit,
+            Lane::Claim => self.limit - self.limit / RESERVE,
+            Lane::Cleanup | Lane::Lease => usize::MAX,
+        };
+        if bytes > 0 && all > limit {
+            return Err(Cause::TooManyEphemerals { bytes: all, limit });
         }
         self.under_way += bytes;
         Ok(change)

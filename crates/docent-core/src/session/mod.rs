@@ -10,6 +10,7 @@ mod contract;
 mod credentials;
 pub(crate) mod ephemerals;
 mod heard;
+mod ids;
 pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod lookup;
@@ -28,6 +29,7 @@ pub(crate) use contract::{
     Cause, Lane, LinkState, Outcome, Pending, Reply, Session, SessionEnd, SessionSettings, Withdraw,
 };
 pub(crate) use credentials::Credentials;
+pub(crate) use ids::Ids;
 pub(crate) use link::{LinkError, SessionCloser};
 pub(crate) use own::WireSession;
 pub(crate) use persistent_watch::{PersistentNews, PersistentWatch};

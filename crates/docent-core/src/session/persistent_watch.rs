@@ -1,6 +1,5 @@
 use super::{Registration, SessionEnd};
 use docent_proto::EventKind;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -8,9 +7,7 @@ use tokio::sync::mpsc;
 /// there was no link are not told. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct PersistentWatch {
-    batches: mpsc::UnboundedReceiver<Vec<PersistentNews>>,
-    /// News of the last batch that were not taken.
-    news: VecDeque<PersistentNews>,
+    news: mpsc::UnboundedReceiver<PersistentNews>,
     registration: Registration,
 }
 
@@ -25,29 +22,19 @@ pub(crate) enum PersistentNews {
 }
 
 impl PersistentWatch {
-    pub(super) fn new(
-        batches: mpsc::UnboundedReceiver<Vec<PersistentNews>>,
-        registration: Registration,
-    ) -> Self {
-        Self { batches, news: VecDeque::new(), registration }
+    pub(super) fn new(news: mpsc::UnboundedReceiver<PersistentNews>, registration: Registration) -> Self {
+        Self { news, registration }
     }
 
     /// The next news, in the order of the servers'. An event that came before the reply to a request is there
-    /// before that reply is, and those that came together are there together. `None` after the last. Cancel
-    /// safe.
+    /// before that reply is. `None` after the last. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<PersistentNews> {
-        if self.news.is_empty() {
-            self.news.extend(self.batches.recv().await?);
-        }
-        self.news.pop_front()
+        self.news.recv().await
     }
 
     /// The next news if there are any now.
     pub(crate) fn take(&mut self) -> Option<PersistentNews> {
-        if self.news.is_empty() {
-            self.news.extend(self.batches.try_recv().ok()?);
-        }
-        self.news.pop_front()
+        self.news.try_recv().ok()
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) struct InFlight {
     pub(super) id: u64,
     pub(super) xid: i32,
     pub(super) op: OpCode,
+    /// Bytes of its frame.
+    pub(super) size: usize,
     pub(super) sent_at: Timestamp,
     /// Send time of the newest request that the servers' leader had heard of by then, at the least; see
     /// `Heard`.
@@ -244,7 +246,7 @@ impl Requests {
 
     /// Ends the calls with the session, and leaves the rest.
     pub(super) fn end_calls(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
-        self.end_those(end, |lane| lane == Lane::Call, finished);
+        self.end_those(end, Lane::is_call, finished);
     }
 
     /// Ends every request with the session.

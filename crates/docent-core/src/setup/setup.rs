@@ -5,8 +5,8 @@ use crate::node::namespace::Namespace;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::dialer::Ensemble;
 use crate::telemetry::{Introduced, introduce_client};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) ensemble: Ensemble,
     pub(crate) connection: watch::Sender<ConnectionStatus>,
     pub(crate) multi_reads: MultiReadSupport,
+    /// Folder in which a session of the client last found a place for its own nodes; empty for the root.
+    pub(crate) own_base: Mutex<Option<String>>,
     /// Runtime of the client's tasks but the supervisor, and of the threads that its views' hooks run on.
     pub(crate) runtime: Handle,
     /// Progress of its shutdown.
@@ -72,6 +74,7 @@ impl Setup {
             ensemble,
             connection: watch::Sender::new(connection),
             multi_reads: MultiReadSupport::default(),
+            own_base: Mutex::default(),
             runtime,
             stages: Stages::default(),
             closing: CancellationToken::new(),

@@ -22,8 +22,8 @@ impl Client {
     /// Sets a node's data whatever it has, or creates the node with it, as `mode`, where there is none; and
     /// missing parents before it. For users of Curator: `create().orSetData()`.
     ///
-    /// One request when the node exists, and one write more in it, to a node of this session below
-    /// `/_docent/markers`. It happens exactly once: when the reply is lost it is found out whether it was
+    /// One request when the node exists, and one write more in it, to a node of the session's own in a folder
+    /// called `_docent`. It happens exactly once: when the reply is lost it is found out whether it was
     /// applied, and it is sent again if not. The mode of a node that exists stays as it is.
     ///
     /// # Errors

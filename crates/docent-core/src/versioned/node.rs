@@ -45,6 +45,11 @@ impl VersionedNode {
         &self.path
     }
 
+    /// The path as the servers know it: with the client's chroot and namespace.
+    pub fn path_at_servers(&self) -> String {
+        self.client.shared().namespace.join(&self.path)
+    }
+
     pub(super) fn node_path(&self) -> &NodePath {
         &self.path
     }

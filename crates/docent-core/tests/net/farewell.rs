@@ -1,5 +1,5 @@
-//! The end of a session that was given up, on virtual time: servers that take nothing without credentials,
-//! and servers that hang up.
+//! The end of a session that was given up, or that a server does not know, on virtual time: servers that take
+//! nothing without credentials, servers that hang up, and leaders that have lost their followers.
 
 use crate::link::{Link, attached};
 use bytes::{Bytes, BytesMut};
@@ -12,11 +12,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The first session, which is given up.
 const OLD: i64 = 1;
+/// Number of the first transaction of the first term.
+const TERM: i64 = 1 << 32;
 
 /// Handling of a request to end the old session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +33,7 @@ enum Farewell {
     HungUp,
 }
 
-/// One server, which keeps sessions for ever.
+/// One server, which ends sessions a timeout after they were attached last.
 #[derive(Debug, Clone)]
 struct Server(Arc<Mutex<State>>);
 
@@ -40,25 +42,51 @@ struct State {
     farewell: Farewell,
     reachable: bool,
     opened: i64,
-    /// Number of times that the old session was attached again.
+    /// Number of times that the old session was attached.
     attached: usize,
+    /// Number of times that a link asked for the old session, and was told that there is none.
+    denied: usize,
+    /// Number of sessions that were opened and closed by one write.
+    writes: usize,
+    /// Time from which on the old session is over.
+    over_at: Instant,
     ended: bool,
+    /// The leader has lost its followers: it does not know the old session any more, and acknowledges no
+    /// write. Once it has them again, or there is another leader, the session is as it was.
+    isolated: bool,
+    /// Writes of sessions other than the old one are not answered.
+    is_mute: bool,
+    zxid: i64,
+    /// Number of `writes` after which the next term begins.
+    next_term_after: Option<usize>,
     reset: watch::Sender<u32>,
 }
 
 impl Server {
     fn new(farewell: Farewell) -> Self {
-        let (opened, attached, reset) = (0, 0, watch::Sender::new(0));
-        Self(Arc::new(Mutex::new(State { farewell, reachable: true, opened, attached, ended: false, reset })))
+        Self(Arc::new(Mutex::new(State {
+            farewell,
+            reachable: true,
+            opened: 0,
+            attached: 0,
+            denied: 0,
+            writes: 0,
+            over_at: Instant::now(),
+            ended: false,
+            isolated: false,
+            is_mute: false,
+            zxid: TERM,
+            next_term_after: None,
+            reset: watch::Sender::new(0),
+        })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
 
-    /// A client with a new session, whose first one was given up while the server could not be reached.
-    async fn abandoned(&self) -> Client {
-        let client = Client::builder("server:2181")
+    async fn connected(&self) -> Client {
+        Client::builder("server:2181")
             .transport(self.clone())
             .clock(TokioClock::default())
             .session_timeout(TIMEOUT)
@@ -66,11 +94,23 @@ impl Server {
             .allow_plaintext_auth()
             .connect()
             .await
-            .unwrap();
-        self.state().reachable = false;
+            .unwrap()
+    }
+
+    /// Closes all links.
+    fn reset(&self) {
         self.state().reset.send_modify(|resets| *resets += 1);
+    }
+
+    /// A client with a new session, whose first one was given up while the server could not be reached.
+    async fn abandoned(&self) -> Client {
+        let client = self.connected().await;
+        self.state().reachable = false;
+        self.reset();
         client.state().reached(ConnectionState::Lost).await;
         self.state().reachable = true;
+        // The servers were away, too: the session lives as long as if it had just been heard of.
+        self.state().over_at = Instant::now() + TIMEOUT;
         client.state().reached(ConnectionState::Connected).await;
         client
     }
@@ -87,8 +127,8 @@ impl Server {
             let mut out = BytesMut::new();
             let code = match session {
                 None => {
-                    session = Some(self.connect(frame, &mut out));
-                    Some(Code::OK)
+                    session = self.connect(frame, &mut out);
+                    session.map(|_| Code::OK)
                 }
                 Some(session) => self.answer(session, frame, &mut authenticated, &mut out),
             };
@@ -99,19 +139,36 @@ impl Server {
         }
     }
 
-    fn connect(&self, frame: Bytes, out: &mut BytesMut) -> i64 {
+    /// Number of times that the old session was asked for in vain, and of sessions opened and closed.
+    fn asked(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.denied, state.writes)
+    }
+
+    /// The session of the link; `None` where it is not answered.
+    fn connect(&self, frame: Bytes, out: &mut BytesMut) -> Option<i64> {
         let request = ConnectRequest::decode(frame).unwrap();
         let mut state = self.state();
+        if request.last_zxid_seen > state.zxid || request.session_id == 0 && state.isolated {
+            return None;
+        }
         let session_id = if request.session_id == 0 {
             state.opened += 1;
+            state.zxid += 1;
             state.opened
         } else {
             request.session_id
         };
-        let is_known = session_id != OLD || !state.ended;
-        state.attached += usize::from(session_id == OLD);
+        let is_old = session_id == OLD;
+        let is_over = state.ended || state.attached > 0 && Instant::now() >= state.over_at;
+        let is_known = !is_old || !is_over && !state.isolated;
+        if is_old && is_known {
+            state.attached += 1;
+            state.over_at = Instant::now() + TIMEOUT;
+        }
+        state.denied += usize::from(!is_known);
         attached(&request, if is_known { session_id } else { 0 }, out);
-        session_id
+        Some(session_id)
     }
 
     /// The code of the answer, if there is one.
@@ -124,6 +181,15 @@ impl Server {
     ) -> Option<Code> {
         let RequestFrame { xid: number, request } = RequestFrame::decode(frame).unwrap();
         let ends = session == OLD && request == Request::CloseSession;
+        let ends_a_write = request == Request::CloseSession && session != OLD;
+        if request == Request::CloseSession {
+            let mut state = self.state();
+            if state.isolated || state.is_mute && ends_a_write {
+                return None;
+            }
+            state.zxid += 1;
+            state.writes += usize::from(ends_a_write);
+        }
         let farewell = self.state().farewell;
         let code = match farewell {
             Farewell::RefusesCredentials
@@ -138,12 +204,17 @@ impl Server {
         };
         *authenticated |= number == xid::AUTH && code == Code::OK;
         self.state().ended |= ends && code == Code::OK;
+        let zxid = self.state().zxid;
         write_frame(out, |out| {
-            ReplyHeader { xid: number, zxid: 1, code }.write(out);
+            ReplyHeader { xid: number, zxid, code }.write(out);
             if let Request::Exists { .. } = request {
                 Response::Stat(Stat::default()).write(out);
             }
         });
+        let mut state = self.state();
+        if ends_a_write && state.next_term_after == Some(state.writes) {
+            (state.zxid, state.next_term_after) = (2 * TERM, None);
+        }
         Some(code)
     }
 }
@@ -203,4 +274,90 @@ async fn a_session_whose_end_is_refused_is_not_kept_alive_by_attempts_to_end_it(
         assert!((1..=most).contains(&attached), "{farewell:?}: attached {attached} times");
         client.close().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_does_not_wait_for_the_end_of_a_session_that_is_refused() {
+    let server = Server::new(Farewell::Refused);
+    let client = server.abandoned().await;
+    sleep(TIMEOUT / 4).await;
+    let begun = Instant::now();
+    client.close().await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proof_that_cannot_be_had_is_not_asked_for_all_the_time() {
+    let server = Server::new(Farewell::WantsCredentials);
+    let client = server.connected().await;
+    server.state().ended = true;
+    server.state().is_mute = true;
+    server.reset();
+    client.state().reached(ConnectionState::Lost).await;
+    client.state().reached(ConnectionState::Connected).await;
+    let before = server.state().opened;
+    sleep(TIMEOUT * 60).await;
+    let opened = server.state().opened - before;
+    assert!((2..100).contains(&opened), "opened {opened} sessions");
+    server.state().is_mute = false;
+    client.close().await;
+}
+
+/// Waits until the fake server has seen what a test waits for.
+async fn until(server: &Server, seen: impl Fn(&State) -> bool) {
+    let waiting = async {
+        while !seen(&server.state()) {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(TIMEOUT * 10, waiting).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_a_leader_without_followers_does_not_know_is_ended_at_the_next_leader() {
+    let server = Server::new(Farewell::WantsCredentials);
+    let client = server.connected().await;
+    server.state().isolated = true;
+    server.reset();
+    // The client goes to its next session, which nobody can open.
+    client.state().reached(ConnectionState::Lost).await;
+    let long = sleep(TIMEOUT * 3);
+    long.await;
+    {
+        let mut state = server.state();
+        assert!(!state.ended && state.denied > 1 && state.writes == 0, "nothing is proven: {state:?}");
+        // The next leader gives every session its full timeout.
+        (state.isolated, state.zxid, state.over_at) = (false, 2 * TERM, Instant::now() + TIMEOUT);
+    }
+    until(&server, |state| state.ended).await;
+    client.state().reached(ConnectionState::Connected).await;
+    client.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_a_session_is_over_is_proven_by_a_write_in_the_term_in_which_that_was_said() {
+    let server = Server::new(Farewell::WantsCredentials);
+    let client = server.connected().await;
+    server.state().ended = true;
+    server.reset();
+    // Twice on links of its own, beside the client's: before and after the term is known.
+    until(&server, |state| state.denied == 3 && state.writes == 2).await;
+    sleep(TIMEOUT * 10).await;
+    assert_eq!(server.asked(), (3, 2), "it is proven then");
+    client.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_word_of_an_earlier_term_proves_nothing() {
+    let server = Server::new(Farewell::WantsCredentials);
+    let client = server.connected().await;
+    server.state().ended = true;
+    // The first term ends right after the first of these writes.
+    server.state().next_term_after = Some(1);
+    server.reset();
+    // What the first term said must be said again, by the second one.
+    until(&server, |state| state.writes == 3).await;
+    sleep(TIMEOUT * 10).await;
+    assert_eq!(server.asked(), (4, 3));
+    client.close().await;
 }

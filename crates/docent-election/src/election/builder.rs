@@ -1,6 +1,6 @@
 use super::election::Inner;
 use super::{Election, ElectionLayout};
-use crate::telemetry;
+use crate::{takeover, telemetry};
 use bytes::Bytes;
 use docent_core::recipe::Line;
 use docent_core::{Client, Error, Role};
@@ -84,7 +84,8 @@ impl ElectionBuilder {
     /// Leaders with this setting write their term into the election's own node and take it out when they
     /// resign, so that all candidates should have it. It cannot tell what became of a leader without it, as
     /// one of Curator's. The node is created as a persistent one, so that the term is kept also while nobody
-    /// stands; one that exists as a container is used as it is.
+    /// stands. A node that is there before the setting may be a container; a persistent child
+    /// `docent-keeper` keeps it, until a [`reset`](Election::reset).
     ///
     /// A leader that waits is the first in the line, and [`Election::leader`] and [`Election::observe`] show
     /// it.
@@ -136,6 +137,7 @@ impl ElectionBuilder {
         let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
         let line =
             line(&self.client, &self.path, "election", self.layout.marker())?.for_operation("campaign");
+        let line = line.with_own_child(takeover::KEEPER);
         let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
         let line = self.neighbours.iter().cloned().try_fold(line, with)?;
         if self.id.as_deref() == Some("") {

@@ -178,7 +178,10 @@ impl Election {
     /// This method is cancel safe: doing it again does no harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.0.line.clone();
-        async move { line.reset().await }
+        async move {
+            takeover::remove_keeper(&line).await?;
+            line.reset().await
+        }
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -224,6 +227,9 @@ impl Election {
     async fn stand(&self, told: &mut Option<Fence>) -> Result<Term, Error> {
         self.check_grace("campaign")?;
         let Inner { line, data, takeover_delay, .. } = &*self.0;
+        if !takeover_delay.is_zero() {
+            takeover::prepare(line).await?;
+        }
         let hold = Arc::new(line.acquire(data.clone()).await?);
         // A lease was granted, so its margin is known now.
         self.check_grace("campaign")?;

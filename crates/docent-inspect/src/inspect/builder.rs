@@ -23,8 +23,8 @@ impl InspectorBuilder {
     }
 
     /// Writes nothing: the servers' time is then the newest in any node that is read, so that ages are at
-    /// least what they say. By default an ephemeral node is created below `/_docent/markers` and deleted
-    /// again, at most once a minute.
+    /// least what they say. By default an ephemeral node of the session's own, in a folder called `_docent`,
+    /// is set at most once a minute.
     pub fn read_only(mut self) -> Self {
         self.own_node = false;
         self

@@ -80,8 +80,8 @@ impl Inspector {
     }
 
     /// Reports about every recipe at `root` and below it, level by level. Nodes inside of a recipe, such as
-    /// the contenders of a lock, are no recipes of their own; ZooKeeper's and Docent's own nodes below
-    /// `/zookeeper` and `/_docent` are passed over.
+    /// the contenders of a lock, are no recipes of their own; ZooKeeper's own nodes below
+    /// `/zookeeper`, and those that clients keep for themselves in folders called `_docent`, are skipped.
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule, `Timeout`, `Closed`.

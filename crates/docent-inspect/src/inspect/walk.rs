@@ -7,8 +7,8 @@ use docent_config::internals::HISTORY;
 use docent_core::Error;
 use std::time::SystemTime;
 
-/// Folders at the root that hold no recipes: ZooKeeper's own, and Docent's.
-const SYSTEM: [&str; 2] = ["/zookeeper", "/_docent"];
+/// ZooKeeper's own folder, which holds no recipes.
+const SYSTEM: &str = "/zookeeper";
 
 /// Walks level by level from `root`, with the answers of an earlier walk in the place of reads.
 pub(crate) async fn walk(
@@ -90,5 +90,5 @@ fn below(nodes: &Nodes, report: &Report) -> Vec<String> {
     }
     let Some(Known::Present(folder)) = nodes.folder(&report.path) else { return Vec::new() };
     let names = folder.names.iter().filter(|name| *name != HISTORY);
-    names.map(|name| join(&report.path, name)).filter(|path| !SYSTEM.contains(&path.as_str())).collect()
+    names.map(|name| join(&report.path, name)).filter(|path| path != SYSTEM).collect()
 }

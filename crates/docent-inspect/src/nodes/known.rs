@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use docent_core::Stat;
+use docent_core::recipe::is_own_name;
 
 /// Result of a read.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new(mut names: Vec<String>, stat: Stat) -> Self {
+        // Clients keep their own nodes in any folder in which they may create some.
+        names.retain(|name| !is_own_name(name));
         names.sort_unstable();
         Self { names, stat }
     }

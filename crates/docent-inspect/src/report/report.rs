@@ -25,7 +25,7 @@ pub struct Report {
     pub may_be: Vec<Kind>,
     /// Libraries whose formats were seen, each once.
     pub writers: Vec<Writer>,
-    /// Nodes that may not be read. What the others tell is reported all the same.
+    /// Nodes that may not be read. The others are reported all the same.
     pub refused: Vec<Refusal>,
     /// Nodes that were left out because of a limit.
     pub left_out: LeftOut,

@@ -104,9 +104,9 @@ impl MultiGuard {
     /// Releases all locks and waits until their nodes are deleted.
     ///
     /// # Errors
-    /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when
-    /// the client was closed meanwhile: they are released in the background then, or with their session. A
-    /// lock that fails keeps no other from being released.
+    /// `Lost` when one was lost before the servers answered. `Timeout` when no server could be reached in
+    /// time, `Closed` when the client was closed meanwhile: they are released in the background then, or with
+    /// their session. A lock that fails keeps no other from being released.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

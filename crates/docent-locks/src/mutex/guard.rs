@@ -136,9 +136,9 @@ impl<F: FenceKind> MutexGuard<F> {
     /// ticket only where no other task has its turn now.
     ///
     /// # Errors
-    /// `Lost` when the lock had been lost before. `Timeout` when no server could be reached in time, `Closed`
-    /// when the client was closed meanwhile: the lock is released in the background then, or with its
-    /// session.
+    /// `Lost` when the lock was lost before the servers answered. `Timeout` when no server could be reached
+    /// in time, `Closed` when the client was closed meanwhile: the lock is released in the background then,
+    /// or with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

@@ -108,8 +108,9 @@ impl ReadGuard {
     /// Gives up this guard. The last guard of a hold waits until its node is deleted.
     ///
     /// # Errors
-    /// `Lost` when it had been lost before. `Timeout` when no server could be reached in time, `Closed` when
-    /// the client was closed meanwhile: it is released in the background then, or with its session.
+    /// `Lost` when it was lost before the servers answered. `Timeout` when no server could be reached in
+    /// time, `Closed` when the client was closed meanwhile: it is released in the background then, or with
+    /// its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

@@ -93,8 +93,9 @@ impl Permit {
     /// Gives up all permits and waits until their nodes are deleted.
     ///
     /// # Errors
-    /// `Lost` when one had been lost before. `Timeout` when no server could be reached in time, `Closed` when
-    /// the client was closed meanwhile: they are released in the background then, or with their session.
+    /// `Lost` when one was lost before the servers answered. `Timeout` when no server could be reached in
+    /// time, `Closed` when the client was closed meanwhile: they are released in the background then, or with
+    /// their session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.

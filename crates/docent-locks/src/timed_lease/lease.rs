@@ -10,6 +10,8 @@ use uuid::Uuid;
 
 /// Text before the number in a contender's name, as in kazoo's `Lock`.
 const MARKER: &str = "__lock__";
+/// Name of the node that says who holds the lease.
+const HOLDER: &str = "lease_holder";
 /// Least duration: ends are written in whole seconds.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Longest duration: the format has years of four digits.
@@ -95,13 +97,16 @@ impl TimedLease {
 
     async fn try_slots(&self) -> Result<Option<Obtained>, AcquireError> {
         let Some(slots) = self.slots else { return self.try_slot(0, &self.path).await };
-        // An own one first: the time of that begins anew.
+        // The own slot first, to extend that lease. If it was over, another process may take the slot
+        // meanwhile.
+        let mut own = None;
         for slot in 0..slots {
             if self.holds(&self.slot(slot)).await? {
-                return self.try_slot(slot, &self.slot(slot)).await;
+                own = Some(slot);
+                break;
             }
         }
-        for slot in 0..slots {
+        for slot in own.into_iter().chain((0..slots).filter(|slot| Some(*slot) != own)) {
             if let Some(obtained) = self.try_slot(slot, &self.slot(slot)).await? {
                 return Ok(Some(obtained));
             }
@@ -181,7 +186,8 @@ impl TimedLease {
 
     /// The lock under which the lease at `path` is looked at and changed. Released by its drop.
     async fn lock(&self, path: &str) -> Result<MutexGuard, AcquireError> {
-        let mutex = Mutex::of(Line::new(&self.client, path, "lease", MARKER)?.for_operation("obtain"));
+        let line = Line::new(&self.client, path, "lease", MARKER)?.with_own_child(HOLDER);
+        let mutex = Mutex::of(line.for_operation("obtain"));
         // Not as the ambient owner, which may hold a lock of this path.
         let acquire = mutex.acquire_as(&Owner::default());
         Box::pin(recipe::in_time(&self.client, "obtain", path, acquire)).await
@@ -201,7 +207,7 @@ impl TimedLease {
 }
 
 fn holder_path(path: &str) -> String {
-    format!("{path}/lease_holder")
+    format!("{path}/{HOLDER}")
 }
 
 fn whole_seconds(time: SystemTime) -> SystemTime {

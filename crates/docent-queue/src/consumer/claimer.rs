@@ -1,14 +1,14 @@
 //! The one task of a process that claims items of a queue, for all calls that take them.
 
+use super::changes::Sign;
 use super::endings;
 use super::free_items::FreeItems;
-use super::idle::{Idle, Sign};
-use crate::layout::DeadReason;
-use crate::store::{ClaimedItem, Demand, Leftover, Store, Taker};
-use docent_core::recipe::{Stage, spawn, stage_reached};
+use super::idle::Idle;
+use crate::store::{ClaimedItem, Demand, ItemEnd, Leftover, Store, Taker};
+use docent_core::recipe::{Stage, hand_out, spawn, stage_reached};
 use docent_core::{Error, ErrorKind};
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
@@ -41,15 +41,11 @@ pub(crate) fn look_ahead(store: &Arc<Store>) {
     }
 }
 
-/// Leaves an item that nobody gets to the task that claims: it goes to the dead letters with `reason`, back
-/// to its place without. The receiver is told when that is done.
-pub(crate) fn leave(
-    store: &Arc<Store>,
-    item: ClaimedItem,
-    reason: Option<(DeadReason, String)>,
-) -> oneshot::Receiver<()> {
+/// Leaves the `end` of an item that no call has to the task that claims. The receiver is notified when that
+/// is done.
+pub(crate) fn leave(store: &Arc<Store>, item: ClaimedItem, end: ItemEnd) -> oneshot::Receiver<()> {
     let (done, ended) = oneshot::channel();
-    store.desk.leave(Leftover { item, reason, done: Some(done) });
+    store.desk.leave(Leftover { item, end, done: Some(done) });
     start(store);
     ended
 }
@@ -150,12 +146,19 @@ impl Claimer {
     async fn serve(&mut self) {
         loop {
             let next = std::iter::from_fn(|| self.store.desk.next_served());
-            let served: Vec<_> = next.map(|(taker, items)| serve(&self.store, taker, items)).collect();
+            let mut served: Vec<_> = next.collect();
             if served.is_empty() {
                 return;
             }
-            // A call whose items were lost meanwhile gets the next ones.
-            join_all(served).await;
+            hand_out_all(&self.store, &mut served).await;
+            for (taker, mut items) in served {
+                items.retain(|item| item.hold.is_held());
+                match items.is_empty() {
+                    // It gets the next ones.
+                    true => self.store.desk.unserved(taker),
+                    false => taker.offer(&self.store, items),
+                }
+            }
         }
     }
 
@@ -188,8 +191,8 @@ impl Claimer {
     async fn wait(&mut self) -> Result<(), Error> {
         let mut idle = self.idle.take().unwrap_or_default();
         let sign = {
-            let store = Arc::clone(&self.store);
-            let sign = Box::pin(async { idle.sign(&store).await });
+            let (store, due) = (Arc::clone(&self.store), self.free.next());
+            let sign = Box::pin(async { idle.sign(&store, due).await });
             self.rest(Some(sign)).await
         };
         self.idle = Some(idle);
@@ -200,16 +203,15 @@ impl Claimer {
             }
             // The next attempt says so.
             Some(Sign::Closed) => self.idle = None,
-            None => {}
+            Some(Sign::Due) | None => {}
         }
         Ok(())
     }
 
-    /// Waits for a sign of an item, until the desk has changed or something kept or delayed is due.
+    /// Waits for a sign of an item, until the desk has changed or something was kept long enough.
     async fn rest<T>(&mut self, sign: Option<BoxFuture<'_, T>>) -> Option<T> {
         let store = Arc::clone(&self.store);
-        let due = [store.desk.kept_until(), self.free.next().filter(|_| sign.is_some())];
-        let due = due.into_iter().flatten().min();
+        let due = store.desk.kept_until();
         let (has_sign, stops) = (sign.is_some(), !self.is_stopping());
         let sign = async {
             match sign {
@@ -251,35 +253,32 @@ async fn beside<F: Future>(endings: &mut Endings, future: F) -> F::Output {
     }
 }
 
-/// Offers items to a call, once they are counted as handed out.
-async fn serve(store: &Arc<Store>, taker: Taker, items: Vec<ClaimedItem>) {
-    let counted = join_all(items.into_iter().map(|item| count(store, item))).await;
-    let items: Vec<_> = counted.into_iter().flatten().collect();
-    match items.is_empty() {
-        true => store.desk.unserved(taker),
-        false => taker.offer(store, items),
+/// Hands out at the servers what is not handed out yet, and some of the items behind it.
+async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) {
+    let Store { client, path, desk, hand_out_size, limits, .. } = store;
+    let wanted = served.iter().flat_map(|(_, items)| items).filter(|item| !item.handed_out).count();
+    if wanted == 0 {
+        return;
     }
-}
-
-/// Counts an item as handed out, if its claim did not; `None` when it was lost meanwhile.
-async fn count(store: &Store, mut item: ClaimedItem) -> Option<ClaimedItem> {
-    if item.counted || !store.paths.counts() {
-        return Some(item);
-    }
-    let counter = store.paths.counter(&item.name);
-    let count = item.hold.transaction();
-    let count = count.create(&counter, "", docent_core::CreateMode::Persistent).delete(&counter, None);
-    match count.commit_exactly().await {
-        Ok(_) => {
-            item.counted = true;
-            item.counted_since += 1;
-            Some(item)
+    let mut ahead = desk.take_unhanded(hand_out_size.get().saturating_sub(wanted));
+    let items = served.iter_mut().flat_map(|(_, items)| items).chain(&mut ahead);
+    let items: Vec<_> = items.filter(|item| !item.handed_out).collect();
+    let claims: Vec<_> = items.iter().map(|item| &item.hold).collect();
+    match hand_out(client, &claims, "take").await {
+        Ok(()) => {
+            hand_out_size.grow(limits.prefetch);
+            for item in items {
+                item.handed_out = true;
+                item.counted_since += 1;
+            }
         }
         Err(error) => {
-            tracing::debug!(path = %store.path, item = %item.name, %error, "an item could not be counted");
-            None
+            tracing::debug!(%path, items = items.len(), %error, "failed to hand items out; giving them back");
+            served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
+            ahead.clear();
         }
     }
+    desk.shelve_first(ahead);
 }
 
 /// True for errors that an outage causes and time mends.
@@ -292,6 +291,8 @@ pub(crate) fn is_passing(error: &Error) -> bool {
         ErrorKind::SessionChanged => false,
         // A claim of unknown outcome goes with the session that it was sent in (decision 8).
         ErrorKind::OutcomeUnknown => true,
+        // The items in work are acknowledged or given back at some time.
+        ErrorKind::TooManyEphemerals => true,
         _ => error.is_retryable() || error.is_lost(),
     }
 }

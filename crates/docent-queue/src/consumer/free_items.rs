@@ -1,6 +1,6 @@
 use crate::store::{Backlog, ClaimedItem, Demand, Listing, MOST, Store, ensure_folder};
 use docent_core::recipe::{ClaimResult, Hold, claim_all};
-use docent_core::{Error, ErrorKind, Node, planted};
+use docent_core::{Error, ErrorKind, Node};
 use futures_util::future::try_join;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::time::Instant;
@@ -87,8 +87,10 @@ impl FreeItems {
                 listed = true;
                 continue;
             }
-            let counted = if size.counts() { now.min(names.len()) } else { 0 };
-            let claimed = match self.claim_these(&names, counted).await {
+            // A stream that takes fast gets more than it asks for now.
+            let most = if ahead > 0 { now.max(self.store.hand_out_size.get()) } else { now };
+            let handed_out = if size.counts() { most.min(names.len()) } else { 0 };
+            let claimed = match self.claim_these(&names, handed_out).await {
                 // Fewer fit.
                 Err(error) if names.len() > 1 && is_too_much(&error) => {
                     now = now.min(names.len()).div_ceil(2);
@@ -110,7 +112,7 @@ impl FreeItems {
                     self.store.claim_size.read();
                     let claims = names.into_iter().zip(claims).enumerate();
                     let claimed = claims.filter_map(|(index, (name, claim))| {
-                        claimed_item(&self.store, name, claim, index < counted)
+                        claimed_item(&self.store, name, claim, index < handed_out)
                     });
                     let claimed: Vec<_> = claimed.collect();
                     if !claimed.is_empty() {
@@ -152,12 +154,10 @@ impl FreeItems {
         is_about_reads && items > 1
     }
 
-    /// Claims items, the first `counted` of them as handed out.
-    async fn claim_these(&mut self, names: &[String], counted: usize) -> Result<ClaimResult, Error> {
+    /// Claims items, and hands the first `handed_out` of them out.
+    async fn claim_these(&mut self, names: &[String], handed_out: usize) -> Result<ClaimResult, Error> {
         let Store { client, paths, .. } = &*self.store;
-        let request = |(index, name): (usize, &String)| {
-            paths.claim_request(name, index < counted && !planted!(HandOutNotCounted))
-        };
+        let request = |(index, name): (usize, &String)| paths.claim_request(name, index < handed_out);
         let requests: Vec<_> = names.iter().enumerate().map(request).collect();
         claim_all(client, &requests, "queue", "take").await
     }
@@ -185,9 +185,10 @@ impl FreeItems {
     }
 
     /// Takes a listing.
-    pub(super) fn fill(&mut self, Listing { folder, items, claimed }: Listing) {
+    pub(super) fn fill(&mut self, listing: Listing) {
         let Store { aside, own, .. } = &*self.store;
-        aside.keep_only(folder, &items);
+        self.store.note(&listing);
+        let Listing { items, claimed, .. } = listing;
         self.store.tell_depth(items.len());
         self.backlog.fill(items, &claimed, own, aside);
     }
@@ -202,12 +203,12 @@ fn claimed_item(
     store: &Store,
     name: String,
     (hold, node): (Hold, Option<Node>),
-    counted: bool,
+    handed_out: bool,
 ) -> Option<ClaimedItem> {
     // Somebody deleted the item by hand: its claim is dropped.
     let node = node?;
     tracing::debug!(path = %store.path, item = %name, fence = %hold.fence(), "item claimed");
     store.tell_head(node.stat.created);
     let own = Some(store.own.note(&name));
-    Some(ClaimedItem { hold, name, node, counted, counted_since: 0, own })
+    Some(ClaimedItem { hold, name, node, handed_out, counted_since: 0, own })
 }

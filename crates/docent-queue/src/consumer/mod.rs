@@ -1,6 +1,7 @@
 //! Ways of a consumer to an item: the task that claims the lowest items that are free for all calls of the
 //! process, the lock of the ordered mode, and wakeups while there is nothing.
 
+mod changes;
 mod claimer;
 mod endings;
 mod free_items;

@@ -1,81 +1,172 @@
 //! One consumer at a time: lock, take the smallest, delete it after success.
 
+use super::changes::Sign;
+use super::idle::Idle;
 use super::start;
-use crate::store::{Backlog, ClaimedItem, Listing, Offer, Store};
+use crate::store::{Aside, Backlog, ClaimedItem, Listing, Offer, Prospect, Store};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line, Stage, WaitError, spawn, stage_reached};
-use docent_core::{Error, ErrorKind, Node};
+use docent_core::{Error, ErrorKind, Node, planted};
 use futures_util::StreamExt;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// The first item, under the lock; waits for both.
-pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<ClaimedItem, Error> {
-    loop {
-        let hold = lock.acquire(None).await?;
-        let mut folder = store.client.watch_children(&store.paths.items)?;
-        let mut listing = Listing { folder: 0, items: Vec::new(), claimed: HashSet::new() };
+/// The first item, under the lock; waits for both. None when it came too late: see [`for_call`].
+pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<Option<ClaimedItem>, Error> {
+    let (task, lock) = (Arc::clone(store), lock.clone());
+    for_call(store, async move {
         loop {
-            let backlog = first_items(store, &listing);
-            let names = backlog.first(usize::MAX);
-            if !names.is_empty() {
-                if let Some(taken) = hand_over(store, hold, names).await? {
-                    return Ok(taken);
+            let hold = lock.acquire(None).await?;
+            match first_under(&task, &hold).await? {
+                First::Items(names) => match hand_over(&task, hold, names).await? {
+                    None => {}
+                    offer => return Ok(offer),
+                },
+                First::Refused => {
+                    // Another consumer may understand it. Until it is done nobody may take the next one.
+                    drop(hold);
+                    until_acceptable(&task).await?;
                 }
-                break;
-            }
-            tokio::select! {
-                listed = folder.next() => {
-                    // It ends with the client, whose end `acquire` reports.
-                    let Some(listed) = listed else { break };
-                    listing = store.items.listing(listed?, HashSet::new());
-                }
-                () = sleep_until(backlog.next().unwrap_or_else(Instant::now)), if backlog.next().is_some() => {}
-                () = stage_reached(&store.client, Stage::Deliveries) => {
-                    return Err(Error::closed("take", &store.path));
-                }
-                reason = hold.lost() => {
-                    tracing::debug!(path = %store.path, %reason, "the lock of the queue was lost while it was empty");
-                    break;
-                }
+                First::Lost => {}
             }
         }
-    }
+    })
+    .await
 }
 
-/// The first item, if nobody else has the lock and there is one.
+/// The first item, if nobody else has the lock, and there is one that this process does not leave to others.
 pub(crate) async fn try_take_locked(store: &Arc<Store>, lock: &Line) -> Result<Option<ClaimedItem>, Error> {
-    loop {
-        if !lock.ahead(None).await?.is_nobody() {
-            return Ok(None);
+    let (task, lock) = (Arc::clone(store), lock.clone());
+    for_call(store, async move {
+        loop {
+            if !lock.ahead(None).await?.is_nobody() {
+                return Ok(None);
+            }
+            let hold = match lock.take_ticket(None).await?.try_now().await {
+                Ok(Some(hold)) => hold,
+                Ok(None) => return Ok(None),
+                Err(WaitError::Core(error)) => return Err(error),
+                Err(_) => continue,
+            };
+            let listing = task.items.list().await?;
+            let names = acceptable(&task, &in_turn(&task, &listing));
+            return if names.is_empty() { Ok(None) } else { hand_over(&task, hold, names).await };
         }
-        let hold = match lock.take_ticket(None).await?.try_now().await {
-            Ok(Some(hold)) => hold,
-            Ok(None) => return Ok(None),
-            Err(WaitError::Core(error)) => return Err(error),
-            Err(_) => continue,
+    })
+    .await
+}
+
+/// Lets a task take an item for a call. The call may be dropped, which ends the task, or not be polled for
+/// long: then the lock is held no longer than the offer to it stands, and it finds nothing.
+async fn for_call(
+    store: &Arc<Store>,
+    taking: impl Future<Output = Result<Option<Offer>, Error>> + Send + 'static,
+) -> Result<Option<ClaimedItem>, Error> {
+    let (mut sender, receiver) = oneshot::channel();
+    let task = async move {
+        let taken = tokio::select! {
+            biased;
+            () = sender.closed() => return,
+            taken = taking => taken,
         };
-        let names = first_items(store, &store.items.list().await?).first(usize::MAX);
-        return if names.is_empty() { Ok(None) } else { hand_over(store, hold, names).await };
+        // The drop of an offer that nobody gets leaves its item to the task that claims.
+        drop(sender.send(taken));
+    };
+    spawn(&store.client, task);
+    match receiver.await {
+        Ok(taken) => Ok(taken?.and_then(|offer| offer.take().pop())),
+        Err(_) => Err(Error::closed("take", &store.path)),
     }
 }
 
-/// The items that may be handed out. Nobody claims them: the lock is what decides.
-fn first_items(store: &Store, listing: &Listing) -> Backlog {
+/// Outcome of the wait for the first item.
+enum First {
+    /// These, in their order: the first of them that is there.
+    Items(Vec<String>),
+    /// An item that this process leaves to others.
+    Refused,
+    /// The lock was lost, or the client is being closed, of which the next attempt tells.
+    Lost,
+}
+
+/// Waits under the lock until there is an item.
+async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
+    let mut folder = store.client.watch_children(&store.paths.items)?;
+    let mut listing = Listing { folder: 0, items: Vec::new(), claimed: HashSet::new() };
+    loop {
+        store.note(&listing);
+        let backlog = in_turn(store, &listing);
+        let names = acceptable(store, &backlog);
+        if !names.is_empty() {
+            return Ok(First::Items(names));
+        }
+        if !backlog.is_empty() {
+            return Ok(First::Refused);
+        }
+        let next = backlog.next();
+        tokio::select! {
+            listed = folder.next() => {
+                // It ends with the client, whose end `acquire` reports.
+                let Some(listed) = listed else { return Ok(First::Lost) };
+                listing = store.items.listing(listed?, HashSet::new());
+            }
+            () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
+            () = stage_reached(&store.client, Stage::Deliveries) => {
+                return Err(Error::closed("take", &store.path));
+            }
+            reason = hold.lost() => {
+                tracing::debug!(path = %store.path, %reason, "the lock of the queue was lost while it was empty");
+                return Ok(First::Lost);
+            }
+        }
+    }
+}
+
+/// Waits, without the lock, until the first item is one that this process does not leave to others.
+async fn until_acceptable(store: &Arc<Store>) -> Result<(), Error> {
+    let mut idle = Idle::default();
+    loop {
+        let again = store.aside.next(Instant::now());
+        tokio::select! {
+            sign = idle.sign(store, None) => match sign? {
+                Sign::Listed(listing) if matches!(store.prospect(&listing, false), Prospect::Refused(_)) => {}
+                // The next attempt says so where the client is closed.
+                Sign::Listed(_) | Sign::Due | Sign::Closed => return Ok(()),
+            },
+            // This process looks at the item once more.
+            () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => return Ok(()),
+            () = stage_reached(&store.client, Stage::Deliveries) => {
+                return Err(Error::closed("take", &store.path));
+            }
+        }
+    }
+}
+
+/// The items whose turn has come, in their order. Nobody claims them: the lock is what decides.
+fn in_turn(store: &Store, listing: &Listing) -> Backlog {
     let mut backlog = Backlog::default();
-    let names: Vec<_> = listing.items.clone();
-    store.aside.keep_only(listing.folder, &names);
-    backlog.fill(names, &HashSet::new(), &store.own, &store.aside);
+    backlog.fill(listing.items.clone(), &HashSet::new(), &store.own, &Aside::default());
     backlog
+}
+
+/// The first items of `backlog`, up to one that this process leaves to others: none may be handed out before
+/// it.
+fn acceptable(store: &Store, backlog: &Backlog) -> Vec<String> {
+    let now = Instant::now();
+    let names = backlog.first(usize::MAX).into_iter();
+    if planted!(SecondBeforeFirst) {
+        return names.filter(|name| !store.aside.has(name, now)).collect();
+    }
+    names.take_while(|name| !store.aside.has(name, now)).collect()
 }
 
 /// Counts the first of `names` that is there as handed out. `None` when there is none, or the lock was lost.
 ///
 /// # Cancel safety
 /// Cancel safe: what was counted for a call that is gone is taken back.
-async fn hand_over(store: &Arc<Store>, hold: Hold, names: Vec<String>) -> Result<Option<ClaimedItem>, Error> {
+async fn hand_over(store: &Arc<Store>, hold: Hold, names: Vec<String>) -> Result<Option<Offer>, Error> {
     let (sender, receiver) = oneshot::channel();
     let counting = Arc::clone(store);
     let count = async move {
@@ -89,7 +180,7 @@ async fn hand_over(store: &Arc<Store>, hold: Hold, names: Vec<String>) -> Result
     };
     spawn(&store.client, count);
     match receiver.await {
-        Ok(counted) => Ok(counted?.and_then(|offer| offer.take().pop())),
+        Ok(counted) => counted,
         Err(_) => Err(Error::closed("take", &store.path)),
     }
 }
@@ -114,7 +205,7 @@ async fn count_first(
                         hold,
                         name,
                         node,
-                        counted: true,
+                        handed_out: true,
                         counted_since: 0,
                         own: None,
                     }));
@@ -124,7 +215,7 @@ async fn count_first(
                         hold,
                         name,
                         node,
-                        counted: false,
+                        handed_out: false,
                         counted_since: 0,
                         own: None,
                     }));

@@ -8,6 +8,12 @@ const DANGER_FROM: i32 = i32::MAX - (1 << 20);
 const PRIORITY_DIGITS: usize = 8;
 const TIME_DIGITS: usize = 16;
 
+/// Before the time that an item was put with.
+const PUT: char = 't';
+
+/// Before the time that an item was given back with.
+const RETURNED: char = 'r';
+
 /// Name of an item, with its place in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemName {
@@ -17,6 +23,8 @@ pub struct ItemName {
     pub priority: i32,
     /// Time from which on it may be handed out, in milliseconds since the Unix epoch. `None` for at once.
     pub due: Option<u64>,
+    /// True if a consumer gave it back with that time: then its place is that of its number.
+    pub returned: bool,
     /// Number that the servers appended.
     pub number: i32,
 }
@@ -31,17 +39,29 @@ impl ItemName {
     /// The name of an item; `None` for names of others.
     pub fn parse(text: String, prefix: &str) -> Option<Self> {
         let mut rest = text.strip_prefix(prefix)?;
-        let (mut priority, mut due) = (0, None);
+        let (mut priority, mut due, mut returned) = (0, None, false);
         if let Some((digits, behind)) = field(rest, 'p', PRIORITY_DIGITS) {
             priority = unsigned(u32::from_str_radix(digits, 16).ok()?);
             rest = behind;
         }
-        if let Some((digits, behind)) = field(rest, 't', TIME_DIGITS) {
-            due = Some(u64::from_str_radix(digits, 16).ok()?);
-            rest = behind;
+        for mark in [PUT, RETURNED] {
+            if let Some((digits, behind)) = field(rest, mark, TIME_DIGITS) {
+                due = Some(u64::from_str_radix(digits, 16).ok()?);
+                returned = mark == RETURNED;
+                rest = behind;
+                break;
+            }
         }
         let number = digits(rest)?;
-        Some(Self { text, priority, due, number })
+        Some(Self { text, priority, due, returned, number })
+    }
+
+    /// The name of the item `name` once a consumer has given it back until the time `until`: with the same
+    /// priority and number, so that it keeps its place.
+    pub(crate) fn returned(name: String, prefix: &str, until: u64) -> Option<String> {
+        let Self { priority, number, .. } = Self::parse(name, prefix)?;
+        let prefix = Self::prefix(prefix, priority, None);
+        Some(format!("{prefix}{RETURNED}{until:016x}-{number:010}"))
     }
 
     /// The text before the number of an item with such a place.
@@ -50,7 +70,7 @@ impl ItemName {
             0 => String::new(),
             priority => format!("p{:08x}-", signed(priority)),
         };
-        let due = due.map(|due| format!("t{due:016x}-")).unwrap_or_default();
+        let due = due.map(|due| format!("{PUT}{due:016x}-")).unwrap_or_default();
         format!("{prefix}{priority}{due}")
     }
 }
@@ -105,6 +125,24 @@ pub(crate) fn in_order(names: impl IntoIterator<Item = String>, prefix: &str) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_item_that_is_given_back_until_a_time_keeps_its_priority_and_its_number() {
+        let returned = |name: &str| ItemName::returned(name.to_owned(), "item-", 0x1234);
+        assert_eq!(returned("item-0000000007").unwrap(), "item-r0000000000001234-0000000007");
+        for before in
+            ["item-p80000005-t0000000000000001-0000000007", "item-p80000005-r0000000000000001-0000000007"]
+        {
+            let again = returned(before).unwrap();
+            assert_eq!(again, "item-p80000005-r0000000000001234-0000000007");
+            let parsed = ItemName::parse(again, "item-").unwrap();
+            assert_eq!(
+                (parsed.priority, parsed.due, parsed.returned, parsed.number),
+                (5, Some(0x1234), true, 7)
+            );
+        }
+        assert_eq!(returned("queue-0000000007"), None);
+    }
 
     #[test]
     fn items_are_in_the_order_of_their_numbers_and_strangers_are_left_out() {

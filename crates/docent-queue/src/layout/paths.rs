@@ -3,6 +3,22 @@ use super::{ItemName, QueueLayout, number};
 use bytes::Bytes;
 use docent_core::recipe::ClaimRequest;
 
+/// Text before the name of a queue's own folder below a lock path.
+const OWN: &str = "docent-";
+
+/// Name of the folder below `lock_path` that belongs to the queue at `path` alone: the way from one to the
+/// other, which is the same for clients of all namespaces.
+fn own_folder(lock_path: &str, path: &str) -> String {
+    let (mut from, mut to) = (lock_path.split('/').peekable(), path.split('/').peekable());
+    while from.peek().is_some() && from.peek() == to.peek() {
+        from.next();
+        to.next();
+    }
+    let steps: Vec<_> =
+        from.map(|_| "..".to_owned()).chain(to.map(|step| step.replace('%', "%25"))).collect();
+    format!("{OWN}{}", steps.join("%2F"))
+}
+
 /// Paths of a queue: items, claims, idle consumers and dead letters.
 #[derive(Debug)]
 pub(crate) struct Paths {
@@ -27,15 +43,25 @@ impl Paths {
                 lock: format!("{path}/lock"),
                 layout,
             },
-            QueueLayout::Curator { lock_path } => Self {
-                items: path.to_owned(),
-                claims: lock_path.clone(),
-                dead: format!("{lock_path}/docent-dead"),
-                idle: format!("{lock_path}/docent-idle"),
-                lock: format!("{lock_path}/docent-lock"),
-                layout,
-            },
+            QueueLayout::Curator { lock_path } => {
+                let own = format!("{lock_path}/{}", own_folder(lock_path, path));
+                Self {
+                    items: path.to_owned(),
+                    claims: lock_path.clone(),
+                    dead: format!("{own}/dead"),
+                    idle: format!("{own}/idle"),
+                    lock: format!("{own}/lock"),
+                    layout,
+                }
+            }
         }
+    }
+
+    /// Among the children of the folder of the claims, the folder of another queue that has its claims there.
+    pub(crate) fn other_queue<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Option<&'n String> {
+        let QueueLayout::Curator { lock_path } = &self.layout else { return None };
+        let own = own_folder(lock_path, &self.items);
+        names.into_iter().find(|name| name.starts_with(OWN) && **name != own)
     }
 
     /// Text before the number in an item's name.
@@ -51,6 +77,17 @@ impl Paths {
         format!("{}/{}", self.items, ItemName::prefix(self.prefix(), priority, due))
     }
 
+    /// The path of an item of the native layout that keeps its place and is handed out from the time `until`
+    /// on, in milliseconds since the Unix epoch.
+    pub(crate) fn returned_item(&self, name: &str, until: u64) -> Option<String> {
+        Some(self.item(&ItemName::returned(name.to_owned(), self.prefix(), until)?))
+    }
+
+    /// True when an item's name can say from which time on it is handed out.
+    pub(crate) fn has_delays(&self) -> bool {
+        self.layout == QueueLayout::Native
+    }
+
     pub(crate) fn item(&self, name: &str) -> String {
         format!("{}/{name}", self.items)
     }
@@ -59,15 +96,9 @@ impl Paths {
         format!("{}/{name}", self.claims)
     }
 
-    /// The child of an item that is made and deleted when the item is handed out.
-    pub(crate) fn counter(&self, name: &str) -> String {
-        format!("{}/{name}/count", self.items)
-    }
-
-    /// The claim of an item, `counted` as handed out where that is counted.
-    pub(crate) fn claim_request(&self, name: &str, counted: bool) -> ClaimRequest {
-        let counter = (counted && self.counts()).then(|| self.counter(name));
-        ClaimRequest { claim: self.claim(name), node: self.item(name), counter }
+    /// The claim of an item, which hands the item out if `handed_out`.
+    pub(crate) fn claim_request(&self, name: &str, handed_out: bool) -> ClaimRequest {
+        ClaimRequest { claim: self.claim(name), node: self.item(name), handed_out }
     }
 
     /// True when it is counted how often items are handed out.
@@ -81,7 +112,7 @@ impl Paths {
             QueueLayout::Native => ItemName::parse(name, self.prefix()),
             QueueLayout::Curator { .. } => {
                 let number = number(&name, self.prefix())?;
-                Some(ItemName { text: name, priority: 0, due: None, number })
+                Some(ItemName { text: name, priority: 0, due: None, returned: false, number })
             }
         }
     }
@@ -99,6 +130,25 @@ impl Paths {
         match self.layout {
             QueueLayout::Native => frame::of_native(node),
             QueueLayout::Curator { .. } => frame::of_curator(node).map(|item| (0, item)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_queue_has_a_folder_of_its_own_below_a_lock_path_whatever_the_namespace() {
+        assert_eq!(own_folder("/locks", "/jobs"), "docent-..%2Fjobs");
+        for namespace in ["", "/app", "/app/eu"] {
+            let folder =
+                |path: &str| own_folder(&format!("{namespace}/a/locks"), &format!("{namespace}{path}"));
+            assert_eq!(folder("/a/jobs"), "docent-..%2Fjobs");
+            assert_eq!(folder("/b/jobs"), "docent-..%2F..%2Fb%2Fjobs");
+            assert_eq!(folder("/a/locks/jobs"), "docent-jobs");
+            assert_eq!(folder("/a"), "docent-..");
+            assert_ne!(folder("/a/x%2Fy"), folder("/a/x/y"));
         }
     }
 }

@@ -13,17 +13,18 @@ pub struct Turns {
 impl Turns {
     /// Orders `items` as they are handed out at the time `now`.
     ///
-    /// Lower priorities come first. Within one, items that waited for their time are in the order of their
-    /// times; the first of those goes before all items without a time that were put after it.
+    /// Lower priorities come first. Within one, items that were put with a time are in the order of their
+    /// times; the first of those goes before all items without a time that were put after it. An item that
+    /// was given back until a time has the place of its number from then on.
     pub fn at(now: u64, items: impl IntoIterator<Item = ItemName>) -> Self {
         let mut next: Option<u64> = None;
         let mut classes: BTreeMap<i32, (Vec<ItemName>, Vec<ItemName>)> = BTreeMap::new();
         for item in items {
             let (plain, delayed) = classes.entry(item.priority).or_default();
             match item.due {
-                None => plain.push(item),
-                Some(due) if due <= now => delayed.push(item),
-                Some(due) => next = Some(next.map_or(due, |next| next.min(due))),
+                Some(due) if due > now => next = Some(next.map_or(due, |next| next.min(due))),
+                Some(_) if !item.returned => delayed.push(item),
+                _ => plain.push(item),
             }
         }
         let ready = classes.into_values().flat_map(|(plain, delayed)| merged(plain, delayed)).collect();
@@ -76,5 +77,14 @@ mod tests {
         assert_eq!(numbers(10, &items), (vec![0, 2, 3], Some(20)));
         // Of two that waited, the one whose time came first; both were put before the last one.
         assert_eq!(numbers(20, &items), (vec![0, 2, 1, 3], None));
+    }
+
+    #[test]
+    fn an_item_that_was_given_back_until_a_time_has_its_place_again_from_then_on() {
+        let returned = |due, number| ItemName { returned: true, ..item(0, Some(due), number) };
+        let items = [returned(20, 0), returned(10, 1), item(0, None, 2), item(0, Some(5), 3)];
+        assert_eq!(numbers(5, &items), (vec![2, 3], Some(10)));
+        assert_eq!(numbers(10, &items), (vec![1, 2, 3], Some(20)));
+        assert_eq!(numbers(20, &items), (vec![0, 1, 2, 3], None));
     }
 }

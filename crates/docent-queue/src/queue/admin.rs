@@ -3,7 +3,7 @@
 use super::{PutOptions, Queue};
 use crate::error::PeekError;
 use crate::layout::{ItemName, QueueLayout};
-use crate::store::{Backlog, ClaimedItem, Listing, Store, ensure_known_folder};
+use crate::store::{Aside, Backlog, ClaimedItem, Listing, Store, ensure_known_folder};
 use docent_core::recipe::{ClaimResult, Line, claim_all};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -92,9 +92,11 @@ impl<T: 'static> Queue<T> {
     }
 
     async fn peek_first(&self) -> Result<Option<T>, PeekError> {
-        let Store { client, paths, own, aside, items, .. } = &*self.store;
+        let Store { client, paths, own, aside, items, lock, .. } = &*self.store;
         let listing = items.list().await?;
         let mut backlog = Backlog::default();
+        // In ordered mode no item is passed over.
+        let aside = if lock.is_some() { &Aside::default() } else { aside };
         backlog.fill(listing.items, &listing.claimed, own, aside);
         for name in backlog.first(usize::MAX) {
             match client.get(&paths.item(&name)).await {
@@ -147,7 +149,7 @@ impl<T: 'static> Queue<T> {
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
             let own = Some(queue.store.own.note(&name));
             let name_of = name.clone();
-            let claimed = ClaimedItem { hold, name: name_of, node, counted: false, counted_since: 0, own };
+            let claimed = ClaimedItem { hold, name: name_of, node, handed_out: false, counted_since: 0, own };
             let deliveries = claimed.deliveries(paths);
             items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
             queue.store.desk.look_again();

@@ -107,9 +107,11 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// How long a consumer leaves an item to others that it cannot decode, before it moves it to the dead
-    /// letters. Default five minutes: in a rolling upgrade newer consumers get items that older ones do not
-    /// understand. With zero it goes there at once. The time is kept by the process, and begins anew with it.
+    /// How long a consumer leaves an item that it cannot decode to others before it moves the item to the
+    /// dead letters. Default five minutes: in a rolling upgrade older consumers meet items that only newer
+    /// ones understand. The time counts while others could take the item, and starts again after each
+    /// hand-out. Keep it above the session timeout. With zero the item goes to the dead letters at once. Each
+    /// process keeps its own time.
     pub fn undecodable_after(mut self, patience: Duration) -> Self {
         self.limits.undecodable_after = patience;
         self
@@ -127,8 +129,9 @@ impl<T: 'static> QueueBuilder<T> {
         self
     }
 
-    /// One consumer at a time: an item is handed out after its predecessor was acknowledged, or first again
-    /// after it was given back. All consumers of the queue need the same setting.
+    /// One consumer at a time: an item is handed out after its predecessor was acknowledged or became a dead
+    /// letter, or first again after it was given back. A consumer that cannot decode the first item takes no
+    /// other one, and releases the lock for those that can. All consumers of the queue need the same setting.
     ///
     /// This is also the mode for ephemeral items ([`Queue::put_ephemeral`]). A delivery costs one write more
     /// than otherwise, with the item's bytes.

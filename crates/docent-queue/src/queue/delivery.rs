@@ -1,11 +1,12 @@
 use super::{PutOptions, Queue};
-use crate::consumer::{bury, look_ahead};
+use crate::consumer::{bury, leave, look_ahead};
 use crate::error::AckError;
 use crate::layout::{DeadReason, Head};
-use crate::store::{ClaimedItem, OwnClaim, Store};
+use crate::store::{ClaimedItem, ItemEnd, OwnClaim, Store, wall_clock};
 use crate::telemetry::delivery_span;
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Node, Transaction, planted};
+use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
@@ -16,21 +17,23 @@ use tracing::Span;
 
 /// An item of a [`Queue`](crate::Queue) that was handed to this consumer, to be acknowledged.
 ///
-/// Nobody else gets it while this is held. As other guards it knows by the clock until when that is certain:
-/// past it, or when its claim or its session is gone, the delivery is *lost*, which [`lost`](Self::lost)
-/// tells, and the item is somebody else's.
+/// No other consumer gets it while this is held. As other guards, a delivery knows by the clock until when
+/// that is certain. After that time, or when the claim is deleted or the session ends, the delivery is
+/// *lost*, which
+/// [`lost`](Self::lost) reports, and another consumer may get the item.
 ///
 /// # Guarantees
-/// [`ack`](Self::ack) succeeds only for the claim that this delivery is. An item is handed out again only
-/// after a [`nack`](Self::nack), a drop, or a loss.
+/// An item is handed out again only after a [`nack`](Self::nack), a drop, or a loss. Once another consumer
+/// has the item, the servers refuse the acknowledgement and every write of this delivery, even if its process
+/// was stalled and does not know of the loss.
 ///
 /// # On drop
-/// The item goes back to its place after a delay, as with [`nack`](Self::nack): in the background, tried
-/// until it is done. It never blocks or panics, also outside a runtime.
+/// The item goes back to its place after a delay, as with [`nack`](Self::nack), in the background. Never
+/// blocks or panics, also outside a runtime.
 #[must_use = "an item goes back to the queue when its delivery is dropped"]
 pub struct Delivery<T> {
     item: T,
-    held: HeldItem,
+    held: Held,
 }
 
 /// An item that was handed out, without regard to what it is.
@@ -43,6 +46,36 @@ struct HeldItem {
     deliveries: Option<u32>,
 }
 
+/// An item that was handed out.
+///
+/// # On drop
+/// It is given back with the delay of [`Delivery::nack`], unless it was taken out before.
+struct Held(Option<HeldItem>);
+
+impl Held {
+    fn take(mut self) -> HeldItem {
+        self.0.take().expect("it is taken out once, by value")
+    }
+}
+
+impl Deref for Held {
+    type Target = HeldItem;
+
+    fn deref(&self) -> &HeldItem {
+        self.0.as_ref().expect("it is taken out by value")
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(held) = self.0.take() {
+            let delay = held.delay();
+            // Of one that was lost nobody asks.
+            let _ = held.give_back_after(delay);
+        }
+    }
+}
+
 /// The store of an item that comes back when this is dropped, unless the item was ended before.
 struct GivenBack {
     store: Arc<Store>,
@@ -50,7 +83,7 @@ struct GivenBack {
     ended: bool,
     /// Span of the delivery, which ends with this.
     span: Span,
-    _own: Option<OwnClaim>,
+    own: Option<OwnClaim>,
 }
 
 impl GivenBack {
@@ -81,8 +114,39 @@ impl HeldItem {
         self.store.paths.item(&self.name)
     }
 
+    /// Delay of an item that is given back.
+    fn delay(&self) -> Duration {
+        self.store.limits.delay(self.deliveries)
+    }
+
+    /// Gives the item back to its place, to be handed out after `delay`.
+    fn give_back_after(mut self, delay: Duration) -> Result<(), Lost> {
+        if delay.is_zero() {
+            // The drop submits the release, and the item is looked for again.
+            return self.hold.check();
+        }
+        if !self.store.has_delays() {
+            // The claim stays for so long. Nothing is to be looked for before.
+            self.store.ended = true;
+            return self.hold.release_after(delay);
+        }
+        self.hold.check()?;
+        self.store.ended = true;
+        let Self { hold, mut store, name, node, deliveries } = self;
+        let item =
+            ClaimedItem { hold, name, node, handed_out: true, counted_since: 0, own: store.own.take() };
+        let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        leave(&store.store, item, ItemEnd::Delay { until: wall_clock().saturating_add(delay), deliveries });
+        Ok(())
+    }
+
     /// Ends the claim, deletes the item and applies `transaction`, in one step.
-    async fn end(mut self, transaction: Transaction) -> Result<(), AckError> {
+    fn end(self, transaction: Transaction) -> BoxFuture<'static, Result<(), AckError>> {
+        // On the heap: users await it in futures of their own.
+        Box::pin(self.end_once(transaction))
+    }
+
+    async fn end_once(mut self, transaction: Transaction) -> Result<(), AckError> {
         let path = self.path();
         if planted!(ClaimLeftBehind) {
             let end = transaction.delete(&path, None).commit_exactly().await;
@@ -111,14 +175,10 @@ impl HeldItem {
 impl<T> Delivery<T> {
     pub(crate) fn new(item: T, store: &Arc<Store>, claimed: ClaimedItem) -> Self {
         let deliveries = claimed.deliveries(&store.paths);
-        let ClaimedItem { mut hold, name, node, own, .. } = claimed;
-        let delay = store.limits.delay(deliveries);
-        if !delay.is_zero() {
-            hold.delay_on_drop(delay);
-        }
+        let ClaimedItem { hold, name, node, own, .. } = claimed;
         let span = delivery_span(store.client.label(), &store.path, &name, hold.fence(), deliveries);
-        let store = GivenBack { store: Arc::clone(store), ended: !delay.is_zero(), span, _own: own };
-        Self { item, held: HeldItem { hold, store, name, node, deliveries } }
+        let store = GivenBack { store: Arc::clone(store), ended: false, span, own };
+        Self { item, held: Held(Some(HeldItem { hold, store, name, node, deliveries })) }
     }
 
     /// The item.
@@ -127,7 +187,8 @@ impl<T> Delivery<T> {
     }
 
     /// The name of the item's node, which no other item of this queue has or had, until a
-    /// [`reset`](crate::Queue::reset). For logs, and to recognise an item that is handed out again.
+    /// [`reset`](crate::Queue::reset). For logs. An item that is given back with a delay gets another name,
+    /// which ends with the same ten digits.
     pub fn name(&self) -> &str {
         &self.held.name
     }
@@ -174,6 +235,16 @@ impl<T> Delivery<T> {
         self.held.hold.token()
     }
 
+    /// Resolves when the client's [shutdown](docent_core::Client::shutdown) asks for the item. It is still
+    /// held: finish it and acknowledge, or give it back with [`nack_now`](Self::nack_now) so that another
+    /// consumer starts on it immediately. Once the time for deliveries is over the shutdown takes it away.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        self.held.hold.revoked().await;
+    }
+
     /// Runs `future` for as long as the delivery is held. The clock is looked at before every poll.
     ///
     /// # Errors
@@ -207,15 +278,16 @@ impl<T> Delivery<T> {
     /// lost on the way.
     ///
     /// # Errors
-    /// [`AckError::Lost`] when the delivery was lost before: the item is handed out again. `OutcomeUnknown`
-    /// when the session ended before it could be found out whether it was acknowledged. After any other error
-    /// it was not: the item is back in its place.
+    /// [`AckError::Lost`] when the delivery was lost before the acknowledgement was sent: the item is handed
+    /// out again. `OutcomeUnknown` when the delivery was lost, or the session ended, before the servers
+    /// answered. After any other error the item was not acknowledged and is back in its place.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be acknowledged. If it is not, it goes back to its
     /// place.
-    pub async fn ack(self) -> Result<(), AckError> {
-        self.into_item().await.map(drop)
+    pub fn ack(self) -> impl Future<Output = Result<(), AckError>> + use<T> {
+        let acknowledged = self.into_item();
+        async move { acknowledged.await.map(drop) }
     }
 
     /// As [`ack`](Self::ack), and returns the item.
@@ -225,11 +297,14 @@ impl<T> Delivery<T> {
     ///
     /// # Cancel safety
     /// As [`ack`](Self::ack).
-    pub async fn into_item(self) -> Result<T, AckError> {
+    pub fn into_item(self) -> impl Future<Output = Result<T, AckError>> + use<T> {
         let Self { item, held } = self;
         let nothing_else = held.nothing_else();
-        held.end(nothing_else).await?;
-        Ok(item)
+        let end = held.take().end(nothing_else);
+        async move {
+            end.await?;
+            Ok(item)
+        }
     }
 
     /// Parts the item from its delivery, which is acknowledged or given back without it.
@@ -252,7 +327,7 @@ impl<T> Delivery<T> {
     /// This method is *not* cancel safe: it may have been applied. If it was not, the item goes back to its
     /// place.
     pub async fn ack_with(self, transaction: Transaction) -> Result<(), AckError> {
-        self.held.end(transaction).await
+        self.held.take().end(transaction).await
     }
 
     /// As [`ack`](Self::ack), and puts `item` into another queue in the same step: an item goes through
@@ -269,8 +344,9 @@ impl<T> Delivery<T> {
             let rule = "what ends in one step must be of one client";
             return Err(Error::invalid_input("ack", rule).into());
         }
-        let put = queue.prepare_put(self.held.nothing_else(), item).await.map_err(AckError::Put)?;
-        self.held.end(put).await
+        let prepare = queue.prepare_put(self.held.nothing_else(), item);
+        let put = Box::pin(self.held.hold.run(prepare)).await?.map_err(AckError::Put)?;
+        self.held.take().end(put).await
     }
 
     /// Acknowledges several items in one step: all or none. In `ordered` mode there is one at a time.
@@ -287,7 +363,7 @@ impl<T> Delivery<T> {
         };
         let nothing_else = first.held.nothing_else();
         let (holds, held): (Vec<_>, Vec<_>) =
-            deliveries.into_iter().map(|Self { held, .. }| held.into_hold()).unzip();
+            deliveries.into_iter().map(|Self { held, .. }| held.take().into_hold()).unzip();
         let (items, mut stores): (Vec<_>, Vec<GivenBack>) = held.into_iter().unzip();
         if let Some(first) = stores.first() {
             look_ahead(&first.store);
@@ -302,25 +378,31 @@ impl<T> Delivery<T> {
     }
 
     /// Gives the item back after a delay that doubles with each time it was handed out
-    /// ([`redelivery_delay`](crate::QueueBuilder::redelivery_delay)): so that a consumer whose own servers
-    /// are down does not use up the item's deliveries within a moment. Nobody gets it before; when this
-    /// client is closed, or its session ends, it is back at once. Then it is before all items that were put
-    /// later; others overtake it meanwhile. In `ordered` mode nothing is handed out meanwhile.
+    /// ([`redelivery_delay`](crate::QueueBuilder::redelivery_delay)), so that a consumer whose own
+    /// dependencies are down does not use up the item's deliveries within a moment.
+    ///
+    /// No consumer gets the item before that, also after this client has closed. Then it is before all items
+    /// that were put later; others overtake it meanwhile. The item's node is replaced by one that has the
+    /// time in its name, in the background and in one step with the end of the claim. If that fails, the item
+    /// is back at once.
+    ///
+    /// In Curator's layout and in `ordered` mode the claim, or the lock, is kept for the time of the delay
+    /// instead, and ends with the session. In `ordered` mode nothing is handed out meanwhile.
     ///
     /// # Errors
     /// [`AckError::Lost`] when the delivery was lost before.
     pub fn nack(self) -> Result<(), AckError> {
-        let delay = self.held.store.limits.delay(self.held.deliveries);
+        let delay = self.held.delay();
         self.nack_after(delay)
     }
 
-    /// As [`nack`](Self::nack), with a `delay` of your own.
+    /// As [`nack`](Self::nack), with this `delay`. A delay of zero gives the item back at once.
     ///
     /// # Errors
     /// As [`nack`](Self::nack).
     pub fn nack_after(self, delay: Duration) -> Result<(), AckError> {
         self.held.store.note("given back");
-        Ok(self.held.hold.release_after(delay)?)
+        Ok(self.held.take().give_back_after(delay)?)
     }
 
     /// Gives the item back at once, and waits until it is in its place: before all items that were put later.
@@ -332,7 +414,7 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// This method is cancel safe: once it was polled, giving it back goes on in the background.
     pub async fn nack_now(self) -> Result<(), AckError> {
-        let HeldItem { store, hold, .. } = self.held;
+        let HeldItem { store, hold, .. } = self.held.take();
         Ok(give_back(store, hold).await?)
     }
 
@@ -345,7 +427,7 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
     pub async fn reject(self, reason: &str) -> Result<(), AckError> {
-        let HeldItem { mut store, hold, name, node, deliveries } = self.held;
+        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
         store.note("rejected");
         let head = Head::new(DeadReason::Rejected, reason, deliveries, &name);
         store.ended = false;
@@ -368,7 +450,7 @@ impl<T> Delivery<T> {
             let rule = "an ephemeral item must stay where it is: it goes with its producer's session";
             return Err(Error::invalid_input("put back", rule).into());
         }
-        let HeldItem { mut store, hold, name, node, deliveries } = self.held;
+        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
         let place = options.place_in(&store.paths)?;
         // It comes back also where it could not be moved.
         store.ended = false;
@@ -383,7 +465,7 @@ impl<T: Send + Sync> AsHold for Delivery<T> {
     }
 
     fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
-        let HeldItem { store, hold, .. } = self.held;
+        let HeldItem { store, hold, .. } = self.held.take();
         give_back(store, hold)
     }
 }

@@ -3,7 +3,7 @@
 use super::{Deliveries, Delivery, Queue};
 use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
-use crate::store::{ClaimedItem, MOST, Store};
+use crate::store::{ClaimedItem, ItemEnd, MOST, Store};
 use docent_core::recipe::{Line, in_time};
 use docent_core::{Error, planted};
 use futures_util::future::join_all;
@@ -95,8 +95,10 @@ impl<T: 'static> Queue<T> {
     ///
     /// With a [prefetch](crate::QueueBuilder::prefetch) of more than 1, up to that many items are claimed in
     /// one write, and kept for the next polls, of this stream or of another call of this process. They are in
-    /// order here; others work on later items meanwhile. An item counts as handed out when it is handed out,
-    /// which is a write of its own then. What nobody asked for within two seconds goes back.
+    /// order here; others work on later items meanwhile. Another write hands them out and counts them: the
+    /// first item alone, then two together, four, and so on, as long as calls keep asking. Items that no call
+    /// asked for within two seconds go back, and are not counted. If the process exits before that, those
+    /// that were handed out together are counted.
     ///
     /// # On drop
     /// Items that were claimed and not handed out go back within two seconds.
@@ -112,7 +114,7 @@ impl<T: 'static> Queue<T> {
         loop {
             let batch = match &self.store.lock {
                 // On the heap, because the mode is rare.
-                Some(lock) => vec![Box::pin(self.wait_for_lock(lock)).await?],
+                Some(lock) => Box::pin(self.wait_for_lock(lock)).await?.into_iter().collect(),
                 None => Request::new(&self.store, count, ahead, true).answer().await?,
             };
             let batch = self.accept(batch).await;
@@ -122,8 +124,8 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// The first item, once this consumer has the lock.
-    async fn wait_for_lock(&self, lock: &Line) -> Result<ClaimedItem, Error> {
+    /// The first item, once this consumer has the lock; `None` when the call was not polled for too long.
+    async fn wait_for_lock(&self, lock: &Line) -> Result<Option<ClaimedItem>, Error> {
         loop {
             match ordered::take_locked(&self.store, lock).await {
                 Err(error) if is_passing(&error) => {
@@ -179,7 +181,7 @@ impl<T: 'static> Queue<T> {
     async fn take_one_locked(&self, lock: &Line) -> Result<Delivery<T>, Error> {
         loop {
             let taken = self.wait_for_lock(lock).await?;
-            if let Some(delivery) = self.accept(vec![taken]).await.pop() {
+            if let Some(delivery) = self.accept(taken.into_iter().collect()).await.pop() {
                 return Ok(delivery);
             }
         }
@@ -207,7 +209,7 @@ impl<T: 'static> Queue<T> {
             && deliveries > most
         {
             let detail = format!("it was handed out {most} times and not acknowledged");
-            return Err(leave(store, item, Some((DeadReason::TooManyDeliveries, detail))));
+            return Err(leave(store, item, ItemEnd::Bury(DeadReason::TooManyDeliveries, detail)));
         }
         match self.decode(&item.node.data) {
             Ok(decoded) => {
@@ -217,28 +219,39 @@ impl<T: 'static> Queue<T> {
                 Ok(Delivery::new(decoded, store, item))
             }
             Err(detail) => {
-                let reason = self.is_undecodable(&item, &detail).then_some((DeadReason::Undecodable, detail));
-                Err(leave(store, item, reason))
+                let end = match self.is_undecodable(&item, &detail) {
+                    true => ItemEnd::Bury(DeadReason::Undecodable, detail),
+                    false => ItemEnd::Unclaim,
+                };
+                Err(leave(store, item, end))
             }
         }
     }
 
-    /// True for an item that cannot be decoded and was left to others for long enough.
+    /// True for an item that cannot be decoded here, and that no other consumer took for long enough.
     fn is_undecodable(&self, item: &ClaimedItem, detail: &str) -> bool {
         let patience = self.store.limits.undecodable_after;
         if patience.is_zero() {
             return true;
         }
-        let left_for = self.store.aside.leave(&item.name, &item.node.stat, patience);
+        let handed_out = item.handed_out_before(&self.store.paths);
+        let left_for = self.store.aside.leave(&item.name, &item.node.stat, handed_out, patience);
+        if left_for.is_some_and(|left_for| left_for >= patience) {
+            return true;
+        }
         let (path, name) = (&self.store.path, &item.name);
-        tracing::warn!(%path, item = %name, detail, "an item cannot be decoded here, and is left to others");
-        left_for.is_some_and(|left_for| left_for >= patience)
+        tracing::warn!(%path, item = %name, detail, "cannot decode the item; leaving it for other consumers");
+        false
     }
 }
 
 /// The defect [`DeleteBeforeProcessing`](docent_core::planted::Planted::DeleteBeforeProcessing).
 fn delete_early(store: &std::sync::Arc<Store>, item: &ClaimedItem) {
-    let delete = store.client.transaction().delete(&item.hold.path(), None);
-    let delete = delete.delete(&store.paths.item(&item.name), None);
-    docent_core::recipe::spawn(&store.client, async move { drop(delete.commit().await) });
+    let (store, claim, item) = (std::sync::Arc::clone(store), item.hold.path(), store.paths.item(&item.name));
+    let client = store.client.clone();
+    let delete = async move {
+        let _ = client.delete(&claim, None).await;
+        let _ = client.delete_all(&item).await;
+    };
+    docent_core::recipe::spawn(&store.client, delete);
 }

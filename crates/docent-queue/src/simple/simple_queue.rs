@@ -54,7 +54,8 @@ impl SimpleQueue {
     ///
     /// # Errors
     /// `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when it could not be found out whether it
-    /// is there.
+    /// is there. `SequenceExhausted` when the path has given out all its numbers: delete the empty queue's
+    /// node, and the numbers start at 0 again.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may have been put.
@@ -72,6 +73,11 @@ impl SimpleQueue {
                 match put.commit_exactly().await {
                     Err(error) if error.kind() == ErrorKind::NoNode => {
                         queue.client.ensure_parent(&path).await?;
+                    }
+                    // The counter sticks at its end: an item with the last number is still in the queue.
+                    Err(error) if error.kind() == ErrorKind::NodeExists => {
+                        let detail = format!("the servers' counter is at its end, {}", i32::MAX);
+                        return Err(Error::sequence_exhausted("put", detail).at(&queue.path));
                     }
                     result => return result.map(drop),
                 }

@@ -61,19 +61,29 @@ struct Kept {
     until: Instant,
 }
 
-/// An item that was claimed and shall be nobody's.
+/// A claimed item that no call has any more.
 pub(crate) struct Leftover {
     pub(crate) item: ClaimedItem,
-    /// Reason for which it goes to the dead letters. Without one it goes back to its place, as if it had not
-    /// been claimed.
-    pub(crate) reason: Option<(DeadReason, String)>,
-    /// Told when that is done.
+    pub(crate) end: ItemEnd,
+    /// Notified when that is done.
     pub(crate) done: Option<oneshot::Sender<()>>,
 }
 
+/// End of a claimed item that no call has any more.
+#[derive(Debug)]
+pub(crate) enum ItemEnd {
+    /// It goes back to its place, as if it had not been claimed.
+    Unclaim,
+    /// It goes back to its place with its number of deliveries, and is handed out from a time on:
+    /// milliseconds since the Unix epoch.
+    Delay { until: u64, deliveries: Option<u32> },
+    /// It goes to the dead letters.
+    Bury(DeadReason, String),
+}
+
 impl Leftover {
-    fn give_back(item: ClaimedItem) -> Self {
-        Self { item, reason: None, done: None }
+    fn unclaim(item: ClaimedItem) -> Self {
+        Self { item, end: ItemEnd::Unclaim, done: None }
     }
 }
 
@@ -234,6 +244,20 @@ impl Desk {
         served
     }
 
+    /// Takes the first items from the shelf that are not handed out, at most `most`.
+    pub(crate) fn take_unhanded(&self, most: usize) -> Vec<ClaimedItem> {
+        let mut state = self.state();
+        let ahead = state.shelf.iter().take_while(|kept| !kept.item.handed_out).take(most).count();
+        state.shelf.drain(..ahead).map(|kept| kept.item).collect()
+    }
+
+    /// Puts claimed items on the shelf, before those that are there.
+    pub(crate) fn shelve_first(&self, items: Vec<ClaimedItem>) {
+        let until = Instant::now() + KEEP;
+        let mut state = self.state();
+        items.into_iter().rev().for_each(|item| state.shelf.push_front(Kept { item, until }));
+    }
+
     /// Lets a call wait on that was about to be served.
     pub(crate) fn unserved(&self, taker: Taker) {
         self.state().takers.push_front(taker);
@@ -244,7 +268,7 @@ impl Desk {
         self.answer_error(error, true);
         let mut state = self.state();
         let shelf = std::mem::take(&mut state.shelf);
-        state.leftovers.extend(shelf.into_iter().map(|kept| Leftover::give_back(kept.item)));
+        state.leftovers.extend(shelf.into_iter().map(|kept| Leftover::unclaim(kept.item)));
     }
 
     /// Tells calls before `until` that want an answer now that there is no item.
@@ -287,7 +311,7 @@ impl Desk {
             std::mem::forget(old);
             return leftovers;
         }
-        leftovers.extend(old.into_iter().map(|kept| kept.item).chain(ended).map(Leftover::give_back));
+        leftovers.extend(old.into_iter().map(|kept| kept.item).chain(ended).map(Leftover::unclaim));
         leftovers
     }
 
@@ -300,7 +324,7 @@ impl Desk {
         offered
     }
 
-    /// Notes that an offer has ended. What was not taken goes to the shelf, until a time.
+    /// Notes that an offer has ended. Items that were not taken go to the shelf, until a time.
     pub(super) fn offer_ended(&self, offered: &Offered, until: Instant) {
         let mut state = self.state();
         state.offers.retain(|(other, _)| !Arc::ptr_eq(other, offered));

@@ -48,6 +48,8 @@ pub(crate) struct Items {
     exhausted: AtomicBool,
     /// Set when children that are no items were reported.
     reported: AtomicBool,
+    /// Set when another queue with the same lock path was reported.
+    shared: AtomicBool,
 }
 
 impl Items {
@@ -60,6 +62,7 @@ impl Items {
             room: Room::default(),
             exhausted: AtomicBool::new(false),
             reported: AtomicBool::new(false),
+            shared: AtomicBool::new(false),
         }
     }
 
@@ -69,7 +72,32 @@ impl Items {
         let folders = [&*self.paths.items, &self.paths.claims];
         let mut listed = children_of_all(&self.client, &folders).await?.into_iter();
         let (items, claims) = (listed.next().flatten(), listed.next().flatten());
-        Ok(self.listing(items, names(claims)))
+        Ok(self.listed(items, claims))
+    }
+
+    /// As [`list`](Self::list), with the names of the places in the line of idle consumers.
+    pub(crate) async fn list_with_line(&self) -> Result<(Vec<String>, Listing), Error> {
+        let folders = [&*self.paths.idle, &self.paths.items, &self.paths.claims];
+        let mut listed = children_of_all(&self.client, &folders).await?.into_iter();
+        let mut next = || listed.next().flatten();
+        let (line, items, claims) = (next(), next(), next());
+        Ok((line.map(|line| line.names).unwrap_or_default(), self.listed(items, claims)))
+    }
+
+    fn listed(&self, items: Option<Children>, claims: Option<Children>) -> Listing {
+        let claims = names(claims);
+        self.warn_of_other_queue(&claims);
+        self.listing(items, claims)
+    }
+
+    /// Warns once if another queue has its claims in the same folder.
+    fn warn_of_other_queue(&self, claims: &HashSet<String>) {
+        if let Some(other) = self.paths.other_queue(claims)
+            && !self.shared.swap(true, Ordering::Relaxed)
+        {
+            let (path, lock_path) = (&self.path, &self.paths.claims);
+            tracing::warn!(%path, %lock_path, %other, "another queue uses the same lock path; items with the same number exclude each other");
+        }
     }
 
     /// Names of the items that are claimed.
@@ -161,12 +189,32 @@ impl Items {
         deliveries: Option<u32>,
         place: Place,
     ) -> Result<(), Error> {
+        let node = self.moved(node, deliveries);
+        let put = self.add(self.client.transaction(), &[node], place, CreateMode::PersistentSequential);
+        hold.end_with(operation, &[self.paths.item(name)], put).await.map(drop)
+    }
+
+    /// Gives the item that is held by `hold` back to its place, in one step, with its number of deliveries.
+    /// It is handed out from the time `until` on.
+    pub(crate) async fn delay(
+        &self,
+        hold: Hold,
+        name: &str,
+        node: &Bytes,
+        deliveries: Option<u32>,
+        until: u64,
+    ) -> Result<(), Error> {
+        let path = self.paths.returned_item(name, until).unwrap_or_else(|| self.paths.item(name));
+        let put =
+            self.client.transaction().create(&path, self.moved(node, deliveries), CreateMode::Persistent);
+        hold.end_with("give back", &[self.paths.item(name)], put).await.map(drop)
+    }
+
+    /// Data of the node that replaces `node`, of an item that was handed out so many times.
+    fn moved(&self, node: &Bytes, deliveries: Option<u32>) -> Bytes {
         let base = deliveries.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
         let framed = self.paths.unframe(node).ok().and_then(|(_, item)| self.paths.frame(&item, base));
-        let node = framed.unwrap_or_else(|| node.clone());
-        let mode = CreateMode::PersistentSequential;
-        let put = self.add(self.client.transaction(), &[node], place, mode);
-        hold.end_with(operation, &[self.paths.item(name)], put).await.map(drop)
+        framed.unwrap_or_else(|| node.clone())
     }
 
     /// Looks whether there are numbers and room for `more` items.

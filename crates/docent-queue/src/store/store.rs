@@ -1,4 +1,4 @@
-use super::{Aside, Backlog, ClaimSize, Desk, Items, OwnClaims};
+use super::{Aside, Backlog, ClaimSize, Desk, HandOutSize, Items, OwnClaims};
 use crate::layout::Paths;
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
@@ -58,6 +58,8 @@ pub(crate) struct Store {
     pub(crate) has_dead: AtomicBool,
     /// Size of the next claim.
     pub(crate) claim_size: ClaimSize,
+    /// Size of the next hand-out of items that were claimed ahead.
+    pub(crate) hand_out_size: HandOutSize,
 }
 
 impl Store {
@@ -87,7 +89,13 @@ impl Store {
             gauges,
             has_dead: AtomicBool::new(false),
             claim_size: ClaimSize::default(),
+            hand_out_size: HandOutSize::default(),
         }
+    }
+
+    /// True when an item that is given back for later says so itself, so that no claim is kept for that.
+    pub(crate) fn has_delays(&self) -> bool {
+        self.lock.is_none() && self.paths.has_delays()
     }
 
     /// Tells how many items there are.

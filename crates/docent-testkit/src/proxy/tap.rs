@@ -155,7 +155,7 @@ impl Tap {
 /// The node that a request is about; of a multi the first one, the marker of an exact write apart.
 fn path(request: &Request) -> Option<&str> {
     match request {
-        Request::Multi(ops) => ops.iter().map(MultiOp::path).find(|path| !path.contains("/_docent/markers/")),
+        Request::Multi(ops) => ops.iter().map(MultiOp::path).find(|path| !path.contains("/_docent")),
         other => other.path(),
     }
 }

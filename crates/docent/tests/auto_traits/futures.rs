@@ -88,6 +88,7 @@ macro_rules! guards {
     ($($of:ident($guard:ty) { $($more:tt)* })+) => {
         $(fn $of(guard: &$guard, ending: [$guard; 2]) {
             borrows(guard.lost());
+            borrows(guard.revoked());
             borrows(guard.run(ready(())));
             borrows(guard.verify());
             let [_one, _other] = ending;
@@ -98,22 +99,18 @@ macro_rules! guards {
         free($one.release());
         guards!(@more $guard $one $other $($more)*);
     };
-    (@more $guard:ident $one:ident $other:ident revoked $($more:tt)*) => {
-        borrows($guard.revoked());
-        guards!(@more $guard $one $other $($more)*);
-    };
     (@more $guard:ident $one:ident $other:ident downgrade) => { free($other.downgrade()); };
     (@more $guard:ident $one:ident $other:ident resign) => { free($other.resign()); };
     (@more $guard:ident $one:ident $other:ident) => {};
 }
 
 guards! {
-    of_a_mutex_guard(MutexGuard) { release revoked }
-    of_a_guard_of_a_turn(MutexGuard<TurnFence>) { release revoked }
-    of_a_read_guard(ReadGuard) { release revoked }
-    of_a_write_guard(WriteGuard) { release revoked downgrade }
-    of_a_permit(Permit) { release revoked }
-    of_a_multi_guard(MultiGuard) { release revoked }
+    of_a_mutex_guard(MutexGuard) { release }
+    of_a_guard_of_a_turn(MutexGuard<TurnFence>) { release }
+    of_a_read_guard(ReadGuard) { release }
+    of_a_write_guard(WriteGuard) { release downgrade }
+    of_a_permit(Permit) { release }
+    of_a_multi_guard(MultiGuard) { release }
     of_a_leadership(Leadership) { resign }
 }
 
@@ -264,6 +261,7 @@ fn of_a_delivery(
     more: [Delivery<u32>; 7],
 ) {
     borrows(delivery.lost());
+    borrows(delivery.revoked());
     borrows(delivery.verify());
     borrows(delivery.run(pending::<()>()));
     free(delivery.ack());

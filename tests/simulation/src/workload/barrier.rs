@@ -2,7 +2,7 @@ use super::abandon::abandon_at;
 use super::pace::Pace;
 use super::{ClientCtx, Workload};
 use docent::locks::{BarrierError, Entered};
-use docent::{Barrier, DoubleBarrier, ErrorKind};
+use docent::{Barrier, DoubleBarrier};
 use docent_checker::{AttemptId, EventKind, FaultKind, Meeting};
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -61,7 +61,7 @@ impl BarrierWorkload {
         };
         let entered = match entered {
             Some(Ok(entered)) => entered,
-            Some(Err(error)) => return broken(&error),
+            Some(Err(error)) => return broken(ctx, &error),
             None => return ControlFlow::Continue(()),
         };
         record.write(Meeting::Entered(entered.path().to_owned()));
@@ -96,8 +96,8 @@ async fn leave(
     record.write(Meeting::Left { ok: left.is_ok() });
     record.over.set(true);
     match left {
-        Err(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
+        Err(error) => ctx.failed(&error),
+        Ok(()) => ControlFlow::Continue(()),
     }
 }
 
@@ -116,12 +116,12 @@ async fn at_the_barrier(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
             waited
         }
     };
-    done.err().map_or(ControlFlow::Continue(()), |error| broken(&error))
+    done.err().map_or(ControlFlow::Continue(()), |error| broken(ctx, &error))
 }
 
-fn broken(error: &BarrierError) -> ControlFlow<()> {
+fn broken(ctx: &ClientCtx, error: &BarrierError) -> ControlFlow<()> {
     match error {
-        BarrierError::Core(error) if error.kind() == ErrorKind::Closed => ControlFlow::Break(()),
+        BarrierError::Core(error) => ctx.failed(error),
         _ => ControlFlow::Continue(()),
     }
 }

@@ -4,11 +4,14 @@ use docent::{CreateMode, ErrorKind};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
+/// Folder of the nodes that clients write without a recipe.
+pub(crate) const PLAIN: &str = "/plain";
+
 /// Calls a method of the client itself, with a deadline. Breaks when the client is closed.
 pub(super) async fn plain_call(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     let within = ctx.setting.span(rng);
     let client = ctx.client.with_operation_timeout(within);
-    let path = format!("/plain-{}", rng.u8(..4));
+    let path = format!("{PLAIN}/{}", rng.u8(..4));
     let operation = ["create", "get", "set", "exists", "children", "ensure_absent", "sync"][rng.usize(..7)];
     let call = Call::begin(ctx, operation, within);
     let result = match operation {

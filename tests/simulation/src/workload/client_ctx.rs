@@ -1,7 +1,10 @@
 use crate::controls::Controls;
 use crate::setting::Setting;
-use docent::Client;
+use docent::{Client, Error, ErrorKind};
 use docent_checker::ClientRecorder;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
 use tokio_util::sync::CancellationToken;
 
 /// Context of one client: its handles, the recorder of its events, and the setting of the run.
@@ -13,4 +16,28 @@ pub(crate) struct ClientCtx {
     pub(crate) controls: Controls,
     /// Cancelled when nothing new may be begun.
     pub(crate) stop: CancellationToken,
+    pub(crate) denied: Denied,
+}
+
+impl ClientCtx {
+    /// Takes note of an operation that failed. Breaks when the client is closed.
+    pub(crate) fn failed(&self, error: &Error) -> ControlFlow<()> {
+        if error.kind() == ErrorKind::NoAuth {
+            self.denied.0.borrow_mut().push(error.to_string());
+        }
+        match error.kind() {
+            ErrorKind::Closed => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Operations of a run that failed for want of a permission: every client may do all that its workload does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Denied(Rc<RefCell<Vec<String>>>);
+
+impl Denied {
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.borrow().clone()
+    }
 }

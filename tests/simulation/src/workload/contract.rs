@@ -1,11 +1,12 @@
 use super::ClientCtx;
 use crate::theme::Theme;
-use docent_checker::{Limit, Noted, Queued, Written};
+use docent_checker::{Limit, Noted, QueueRules, Queued, Written};
 use docent_server::Transaction;
 use fastrand::Rng;
 use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 /// Work of a run's clients with a recipe.
 pub(crate) trait Workload: fmt::Debug {
@@ -27,8 +28,8 @@ pub(crate) trait Workload: fmt::Debug {
         Vec::new()
     }
 
-    /// The queues, each with how often an item is handed out at most.
-    fn queues(&self) -> BTreeMap<String, u32> {
+    /// The queues by their paths, each with its settings.
+    fn queues(&self) -> BTreeMap<String, QueueRules> {
         BTreeMap::new()
     }
 
@@ -57,6 +58,11 @@ pub(crate) trait Workload: fmt::Debug {
     /// Theme of all faults of its runs; `None` for what is drawn.
     fn theme(&self) -> Option<Theme> {
         None
+    }
+
+    /// Least session timeout of its runs.
+    fn least_timeout(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// True when clients live until nothing new may be begun, unless a fault ends them.

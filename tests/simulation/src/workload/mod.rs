@@ -22,7 +22,8 @@ mod semaphore;
 mod streams;
 mod tree;
 
-pub(crate) use client_ctx::ClientCtx;
+pub(crate) use calls::PLAIN;
+pub(crate) use client_ctx::{ClientCtx, Denied};
 pub(crate) use contract::Workload;
 #[cfg(docent_planted)]
 pub(crate) use recipes::shows;

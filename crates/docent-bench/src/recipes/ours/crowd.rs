@@ -2,6 +2,7 @@ use super::series::Measured;
 use crate::recipes::order::{Answer, Order};
 use anyhow::Result;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinSet;
@@ -52,5 +53,20 @@ impl Crowd {
         }
         self.tasks.shutdown().await;
         Ok(answer)
+    }
+
+    /// Waits for `end`, and aborts the tasks then. The first task that fails ends the wait with its error.
+    pub(super) async fn until<T>(mut self, end: impl Future<Output = T>) -> Result<T> {
+        let mut end = pin!(end);
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut end => {
+                    self.tasks.shutdown().await;
+                    return Ok(ended);
+                }
+                Some(ended) = self.tasks.join_next() => ended??,
+            }
+        }
     }
 }

@@ -44,6 +44,7 @@ async fn answer(line: &str) -> Result<Answer> {
         "line" => locks::line(&order).await,
         "election" => election::resign(&order).await,
         "queue" => queues::queue(&order).await,
+        "queue-burst" => queues::burst(&order).await,
         "simple-queue" => queues::simple(&order).await,
         "view" => discovery::view(&order).await,
         "change" => discovery::change(&order).await,

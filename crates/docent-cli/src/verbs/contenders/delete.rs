@@ -4,10 +4,16 @@ use super::shown::{node, show};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::Deleted;
-use docent::Client;
 use docent::node::Stat;
+use docent::{Client, ErrorKind};
 use std::io::{self, IsTerminal};
 use tokio::task::spawn_blocking;
+
+/// Folder of the claims of our queues, below the queue.
+const CLAIMS: &str = "/claims/";
+
+/// End of the name of a claim's proof, a child of the claimed item.
+const PROOF: &str = "-claim";
 
 /// Deletes the node of a contender, or of a claim.
 pub(crate) async fn run(app: &App, arguments: &BreakArguments) -> Outcome {
@@ -30,7 +36,7 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
     if !arguments.yes {
         confirm(app).await?;
     }
-    delete_shown(client, &path, &stat).await?;
+    delete_shown(client, &path, &stat, &proofs(client, &path).await?).await?;
     app.output.remark(match one.holds {
         true => format!("deleted {path}"),
         false => format!("deleted {path}; who waits on will stand in the line again, at its end"),
@@ -42,16 +48,34 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
 }
 
 /// Deletes the node that was shown, and no other one: whoever was asked may have taken minutes to answer, and
-/// names are used again where a folder was made anew.
-async fn delete_shown(client: &Client, path: &str, shown: &Stat) -> Result<(), Failure> {
+/// names are used again where a folder was made anew. With it go `others`, nodes that belong to it alone.
+async fn delete_shown(client: &Client, path: &str, shown: &Stat, others: &[String]) -> Result<(), Failure> {
     client.sync(path).await?;
     match client.exists(path).await? {
         Some(now) if now.czxid == shown.czxid => {
             // A plain delete might be applied later, to another node.
-            client.transaction().delete(path, now.version).commit_exactly().await?;
+            let delete = client.transaction().delete(path, now.version);
+            let delete = others.iter().fold(delete, |delete, other| delete.delete(other, None));
+            delete.commit_exactly().await?;
             Ok(())
         }
         _ => Err(Failure::other(format!("{path} has gone meanwhile: nothing was deleted"))),
+    }
+}
+
+/// Proofs of the claim of a queue's item at `path`, by which the servers let its holder write. Once they are
+/// deleted the servers refuse that at once, also while the holder's process is stalled.
+async fn proofs(client: &Client, path: &str) -> Result<Vec<String>, Failure> {
+    let Some((queue, item)) = path.rsplit_once(CLAIMS) else { return Ok(Vec::new()) };
+    let item = format!("{queue}/items/{item}");
+    match client.children(&item).await {
+        Ok(children) => {
+            let proofs = children.names.into_iter().filter(|name| name.ends_with(PROOF));
+            Ok(proofs.map(|name| format!("{item}/{name}")).collect())
+        }
+        // The layout is another one, or the item was deleted.
+        Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
     }
 }
 

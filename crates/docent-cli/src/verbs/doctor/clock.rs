@@ -15,7 +15,9 @@ pub(super) async fn check(client: &Client, period: Duration) -> Finding {
         Err(error) if error.kind() == ErrorKind::NoAuth => {
             let text =
                 format!("the pace cannot be measured without a write, and that is not allowed: {error}");
-            let remedy = "let this client create nodes below /_docent, as Docent's recipes need it";
+            let remedy = "give a namespace (--namespace) in which this client may create nodes, or let an administrator \
+                          create /_docent with READ and CREATE for everyone; recipes below folders in which this \
+                          client may create nodes work without either";
             Finding::failure(CHECK, Cause::Permission, text, remedy)
         }
         Err(error) => {

@@ -1,5 +1,5 @@
 use crate::app::App;
-use crate::child::{ChildCommand, Finished, KillPolicy, Signals, revoked, run_held};
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
 use crate::exit::{Ending, Failure};
 use crate::verbs::lock::{HeldLine, asked_to_leave};
 use docent::election::Leadership;
@@ -30,7 +30,7 @@ pub(super) async fn lead(
         HeldLine { path, fence: Some(fence) }.print(&app.output)?;
         return Ok(tokio::select! {
             _ = signals.next() => Term::Stopped(Ending::Done),
-            () = revoked(&leadership) => {
+            () = leadership.revoked() => {
                 app.output.remark(asked_to_leave(path));
                 Term::Stopped(Ending::Done)
             }

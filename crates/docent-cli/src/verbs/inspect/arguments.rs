@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Tell which recipe a path is and how it stands, whoever wrote it: Docent, Curator or kazoo.
 ///
-/// Ages are counted by the servers' clock. To know it a node is made below /_docent/markers and deleted
-/// again.
+/// Ages are counted by the servers' clock. To read it, the command sets an ephemeral node of its own in a
+/// folder called _docent.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Path of a lock, election, queue, service, configuration or another recipe

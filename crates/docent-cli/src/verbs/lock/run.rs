@@ -4,7 +4,7 @@ use super::kind::Lock;
 use super::line::{HeldLine, asked_to_leave};
 use super::progress;
 use crate::app::App;
-use crate::child::{ChildCommand, Finished, KillPolicy, Signals, revoked, run_held};
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
 use crate::connect::close;
 use crate::exit::{Ending, Failure, Outcome};
 use docent::Client;
@@ -77,7 +77,7 @@ async fn hold(app: &App, path: &str, held: Held, signals: &mut Signals) -> Outco
     HeldLine { path, fence: held.fence() }.print(&app.output)?;
     tokio::select! {
         _ = signals.next() => Ok(Ending::Done),
-        () = revoked(&held) => {
+        () = held.revoked() => {
             app.output.remark(asked_to_leave(path));
             Ok(Ending::Done)
         }

@@ -6,7 +6,7 @@
 
 use super::asked::Ask;
 use super::{ChildrenTask, Listing};
-use crate::cache::children_event::ChildrenEvent;
+use crate::node::is_own_name;
 use crate::session::{Outcome, PersistentNews};
 use docent_proto::EventKind;
 use tokio::time::Instant;
@@ -40,15 +40,8 @@ impl ChildrenTask {
         while let Some(news) = self.persistent.take() {
             self.told(news);
         }
-        for name in self.persistent.take_leaving() {
-            if self.work.gone(&name) {
-                self.events.push(ChildrenEvent::Delete(name));
-            }
-        }
     }
 
-    /// Takes news. Their outcome is complete after [`take_told`](Self::take_told): a child that one
-    /// transaction deletes and creates is changed, and does not go.
     pub(super) fn told(&mut self, news: PersistentNews) {
         match news {
             PersistentNews::Event(kind, path) => match self.place(&path) {
@@ -68,21 +61,14 @@ impl ChildrenTask {
         match name {
             Some("") => Place::Folder,
             None if below.is_empty() => Place::Folder,
-            Some(name) if !name.contains('/') => Place::Child(name),
+            Some(name) if !name.contains('/') && !is_own_name(name) => Place::Child(name),
             _ => Place::Elsewhere,
         }
     }
 
     fn folder_told(&mut self, kind: EventKind) {
         match kind {
-            EventKind::Created => self.list_again(),
-            EventKind::Deleted => {
-                // Its children are gone already. A listing under way may be older.
-                self.folder = None;
-                if let Listing::Asked { .. } = self.listing {
-                    self.list_again();
-                }
-            }
+            EventKind::Created | EventKind::Deleted => self.list_again(),
             EventKind::DataChanged | EventKind::ChildrenChanged => {}
         }
     }
@@ -91,11 +77,10 @@ impl ChildrenTask {
         match kind {
             EventKind::Created => {
                 let under_way = matches!(self.listing, Listing::Asked { .. });
-                self.persistent.joined(name);
                 self.work.joined(name, under_way);
             }
-            EventKind::DataChanged => self.work.unread(&name.into()),
-            EventKind::Deleted => self.persistent.left(name.into()),
+            // The transaction that deleted a child may have created it again, and tells so by another event.
+            EventKind::DataChanged | EventKind::Deleted => self.work.unread(&name.into()),
             EventKind::ChildrenChanged => {}
         }
     }

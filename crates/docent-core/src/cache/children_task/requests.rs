@@ -6,7 +6,7 @@ use super::asked::{Ask, Asked};
 use super::child_watch::ChildWatch;
 use super::{ChildrenTask, Listing};
 use crate::error::Error;
-use crate::node::Node;
+use crate::node::{Node, is_own_name};
 use crate::session::{Cause, Lane, Outcome, Reply, Watch, watch_requests};
 use crate::watch::{LONGEST_PAUSE, patience};
 use bytes::Bytes;
@@ -155,7 +155,10 @@ impl ChildrenTask {
 
     fn listed(&mut self, result: Result<Response, Code>, watch: Option<Box<Watch>>) {
         let (names, folder) = match result {
-            Ok(Response::Children { names, stat: Some(stat) }) => (names, Some(stat)),
+            Ok(Response::Children { mut names, stat: Some(stat) }) => {
+                names.retain(|name| !is_own_name(name));
+                (names, Some(stat))
+            }
             Err(Code::NO_NODE) => (Vec::new(), None),
             Ok(_) => return self.refused(Code::MARSHALLING_ERROR),
             Err(code) => return self.refused(code),

@@ -1,7 +1,6 @@
 //! The persistent watch of a cache of a tree, as that of a cache of children.
 
 use super::{Ask, TreeTask};
-use crate::cache::children_event::ChildrenEvent;
 use crate::cache::tree_nodes::Look;
 use crate::session::{Outcome, PersistentNews};
 use docent_proto::EventKind;
@@ -28,14 +27,8 @@ impl TreeTask {
         while let Some(news) = self.persistent.take() {
             self.told(news);
         }
-        for path in self.persistent.take_leaving() {
-            let gone = self.nodes.left(&path);
-            self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
-        }
     }
 
-    /// Takes news. Their outcome is complete after [`take_told`](Self::take_told): a node that one
-    /// transaction deletes and creates is changed, and does not go.
     pub(super) fn told(&mut self, news: PersistentNews) {
         match news {
             PersistentNews::Event(kind, full) => {
@@ -51,11 +44,10 @@ impl TreeTask {
     fn node_told(&mut self, kind: EventKind, path: &Arc<str>) {
         match kind {
             EventKind::Created if *path == self.root || self.options.selects(path) => {
-                self.persistent.joined(path);
                 self.nodes.joined(path);
             }
-            EventKind::DataChanged => self.nodes.want(path, Look::Data),
-            EventKind::Deleted => self.persistent.left(Arc::clone(path)),
+            // The transaction that deleted a node may have created it again, and tells so by another event.
+            EventKind::DataChanged | EventKind::Deleted => self.nodes.want(path, Look::Data),
             EventKind::Created | EventKind::ChildrenChanged => {}
         }
     }

@@ -4,7 +4,7 @@ use super::HoldState;
 use crate::guard::LostReason;
 use crate::session::Lane;
 use crate::telemetry;
-use crate::time::{Timestamp, seconds};
+use crate::time::{Timestamp, seconds, sleep_until};
 use docent_proto::Request;
 use std::future::pending;
 use std::sync::atomic::{Ordering, fence};
@@ -39,7 +39,7 @@ impl HoldState {
                 // then the delete of the node gives others their turn (decision 3).
                 let margin =
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
-                self.generation.cleanup.delete_later(&self.node, margin);
+                self.generation.cleanup.delete_lost(&self.node, margin);
             }
             // The end is stored, then the turns are read; in `share` the other way round. With both fences
             // one of the two sees the other.
@@ -159,6 +159,41 @@ impl HoldState {
             Some(End::Lost(reason, _)) => *reason,
             // The token is cancelled when it is lost or given up.
             _ => LostReason::Released,
+        }
+    }
+
+    /// Resolves with the reason when the guard stops being certain: it is lost, or the lease ends under which
+    /// it was released. Operations that are bound to the guard end then (decision 24); an operation that is
+    /// on its way when the guard is released does not.
+    pub(crate) async fn uncertain(&self) -> LostReason {
+        let lost = async {
+            self.token.cancelled().await;
+            match self.lost_reason() {
+                Some(reason) => reason,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            reason = lost => reason,
+            reason = self.lease_over() => self.mark_lost(reason),
+        }
+    }
+
+    /// Resolves when the lease is over under which the guard began, whether or not it was released since.
+    /// Returns the reason for which the guard is, or would be, lost.
+    pub(crate) async fn lease_over(&self) -> LostReason {
+        let (lease, clock) = (&self.generation.lease, self.generation.clock.as_ref());
+        loop {
+            // Before the look, so that no change is missed.
+            let changed = lease.changed();
+            if !lease.holds(self.mark, clock.now()) {
+                return self.generation.lost_reason();
+            }
+            tokio::select! {
+                () = changed => {}
+                () = sleep_until(clock, lease.deadline()) => {}
+            }
         }
     }
 

@@ -96,7 +96,7 @@ impl Reconciler {
         generation: &Arc<SessionGeneration>,
         ops: impl IntoIterator<Item = MultiOp>,
     ) -> Result<ExactWrite, Trouble> {
-        exact::submit(&self.shared, generation, ops).await
+        exact::submit(&self.shared, generation, &self.full, ops).await
     }
 
     pub(super) fn create(&self, data: &Bytes) -> Create {

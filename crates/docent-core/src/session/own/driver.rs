@@ -84,6 +84,9 @@ impl Driver {
                 tracing::debug!(client = %self.dialer.news().client(), %error, "link is down");
                 // Read before `disconnected`, which takes the unanswered requests away.
                 let unanswered = self.shared.lock().has_unanswered_writes();
+                if error.is_hang_up() {
+                    self.shared.lock().hung_up(self.shared.clock.now());
+                }
                 self.dialer.lost(error, unanswered);
             }
             let now = self.shared.clock.now();

@@ -7,6 +7,7 @@ mod inbound;
 mod outbound;
 mod oversize;
 mod persistent;
+mod suspect;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -33,6 +34,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
+use suspect::Suspect;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -54,6 +56,7 @@ pub(in crate::session) struct Machine {
     /// Smallest timeout granted so far, or the one to ask for.
     timeout: Duration,
     requests: Requests,
+    suspect: Suspect,
     ephemerals: Ephemerals,
     /// The last look for ephemeral nodes that is under way, since a create was refused.
     doubts: Option<u64>,
@@ -72,9 +75,6 @@ pub(in crate::session) struct Machine {
     support: PersistentSupport,
     /// False while it is to be told that the server of the link refused persistent watches.
     told_refusal: bool,
-    /// News of persistent watches from the first deletion on that no reply was seen after; see
-    /// [`proven`](Self::proven).
-    unproven: PersistentFires,
     /// Transaction up to which everything was told.
     last_zxid: i64,
     /// Newest transaction of which anything was told: a new link must not be to a server behind it.
@@ -138,7 +138,9 @@ impl Deliveries {
     pub(in crate::session) fn deliver(&mut self) {
         // An event that came before a reply must be there before the reply is: whoever takes the reply for
         // news may look at once whether its watch has fired.
-        self.persistent.deliver();
+        for (subscriber, news) in self.persistent.drain(..) {
+            let _ = subscriber.send(news);
+        }
         for (subscriber, fired) in self.fires.drain(..) {
             let _ = subscriber.send(fired);
         }
@@ -156,7 +158,6 @@ impl Machine {
             frames: Frames::new(settings.inbound_limit),
             to_skip: 0,
             timeout: settings.timeout,
-            unproven: PersistentFires::default(),
             last_zxid: settings.last_zxid,
             seen_zxid: settings.last_zxid,
             lease,
@@ -167,6 +168,7 @@ impl Machine {
             last_published: LinkState { up: false, losses: 0 },
             key: None,
             requests: Requests::default(),
+            suspect: Suspect::default(),
             ephemerals: Ephemerals::new(settings.ephemeral_limit),
             doubts: None,
             settings,
@@ -212,11 +214,11 @@ impl Machine {
         match self.phase {
             Phase::Open => {}
             // Deletes of our own nodes are still taken, so that a client that closes leaves none behind.
-            Phase::Draining if lane != Lane::Call => {}
+            Phase::Draining if !lane.is_call() => {}
             Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
             Phase::Ended(end) => return Err(Cause::Ended(end)),
         }
-        if lane == Lane::Call {
+        if lane.is_call() {
             if self.requests.len() >= self.settings.queue_limit {
                 return Err(Cause::QueueFull);
             }
@@ -249,9 +251,10 @@ impl Machine {
         self.ephemerals.paths()
     }
 
-    /// True when the servers said that the session is over, or never had it.
+    /// True when a quorum of servers closed the session, or it was never opened. That a server refuses to
+    /// attach it proves neither (decision 25).
     pub(in crate::session) fn is_gone(&self) -> bool {
-        self.is_closed || self.key.is_none() || self.ended() == Some(SessionEnd::Expired)
+        self.is_closed || self.key.is_none()
     }
 
     pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {
@@ -288,7 +291,6 @@ impl Machine {
             self.phase = Phase::Draining;
             self.requests.end_calls(SessionEnd::Closed, &mut self.deliveries.finished);
             self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
-            self.unproven.forget();
             self.persistent.end(SessionEnd::Closed, &mut self.deliveries.persistent);
         }
     }
@@ -324,11 +326,12 @@ impl Machine {
         self.doubts = None;
         self.unsubscribe_unanswered();
         self.requests.link_lost(&mut self.deliveries.finished);
-        match self.phase {
-            // The request to close may or may not have arrived; a session nobody re-attaches to ends by
-            // itself.
-            Phase::Closing { written } if written || self.key.is_none() => self.end(SessionEnd::Closed),
-            _ => {}
+        if let Phase::Closing { written } = &mut self.phase {
+            match self.key {
+                None => self.end(SessionEnd::Closed),
+                // The request to close may not have arrived: the session is attached again to send another.
+                Some(_) => *written = false,
+            }
         }
     }
 
@@ -354,7 +357,6 @@ impl Machine {
         self.requests.end(end, &mut self.deliveries.finished);
         self.requests.in_flight.clear();
         self.watches.end(end, &mut self.deliveries.fires);
-        self.unproven.forget();
         self.persistent.end(end, &mut self.deliveries.persistent);
     }
 

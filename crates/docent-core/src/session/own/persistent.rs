@@ -21,47 +21,15 @@ pub(super) struct PersistentWatches {
     orphans: HashSet<String>,
 }
 
-type Subscriber = UnboundedSender<Vec<PersistentNews>>;
+type Subscriber = UnboundedSender<PersistentNews>;
 type Subscribers = BTreeMap<u64, Subscriber>;
 
-/// News to be delivered once the machine is no longer locked, together for each subscriber: those of one
-/// transaction mostly come together.
-#[derive(Debug, Default)]
-pub(super) struct PersistentFires(Vec<(Subscriber, Vec<PersistentNews>)>);
-
-impl PersistentFires {
-    fn push(&mut self, subscriber: &Subscriber, news: PersistentNews) {
-        match self.0.iter_mut().find(|(other, _)| other.same_channel(subscriber)) {
-            Some((_, batch)) => batch.push(news),
-            None => self.0.push((subscriber.clone(), vec![news])),
-        }
-    }
-
-    pub(super) fn any(&self) -> bool {
-        !self.0.is_empty()
-    }
-
-    pub(super) fn forget(&mut self) {
-        self.0.clear();
-    }
-
-    /// Puts all of them behind those of `fires`.
-    pub(super) fn move_to(&mut self, fires: &mut Self) {
-        for (subscriber, batch) in self.0.drain(..) {
-            batch.into_iter().for_each(|news| fires.push(&subscriber, news));
-        }
-    }
-
-    pub(super) fn deliver(&mut self) {
-        for (subscriber, batch) in self.0.drain(..) {
-            let _ = subscriber.send(batch);
-        }
-    }
-}
+/// News to be delivered once the machine is no longer locked.
+pub(super) type PersistentFires = Vec<(Subscriber, PersistentNews)>;
 
 impl PersistentWatches {
     /// Adds a subscriber.
-    pub(super) fn register(&mut self, path: &str) -> (u64, UnboundedReceiver<Vec<PersistentNews>>) {
+    pub(super) fn register(&mut self, path: &str) -> (u64, UnboundedReceiver<PersistentNews>) {
         self.next_id += 1;
         let (news, receiver) = unbounded_channel();
         self.subscribers.entry(path.to_owned()).or_default().insert(self.next_id, news);
@@ -137,7 +105,7 @@ impl PersistentWatches {
         while let Some(watched) = above {
             let subscribers = self.subscribers.get(watched).into_iter().flat_map(BTreeMap::values);
             let news = || PersistentNews::Event(event.kind, Arc::clone(&path));
-            subscribers.for_each(|subscriber| fires.push(subscriber, news()));
+            fires.extend(subscribers.map(|subscriber| (subscriber.clone(), news())));
             above = parent(watched);
         }
     }
@@ -151,7 +119,7 @@ impl PersistentWatches {
     /// Ends the subscriptions of one path, whose watch stays for others.
     pub(super) fn withdraw_at(&mut self, path: &str, fires: &mut PersistentFires) {
         let subscribers = self.subscribers.remove(path).unwrap_or_default();
-        subscribers.values().for_each(|subscriber| fires.push(subscriber, PersistentNews::Withdrawn));
+        fires.extend(subscribers.into_values().map(|subscriber| (subscriber, PersistentNews::Withdrawn)));
         self.orphan(path);
     }
 
@@ -162,7 +130,7 @@ impl PersistentWatches {
 
     fn end_with(&mut self, news: &PersistentNews, fires: &mut PersistentFires) {
         let subscribers = std::mem::take(&mut self.subscribers).into_values().flat_map(BTreeMap::into_values);
-        subscribers.for_each(|subscriber| fires.push(&subscriber, news.clone()));
+        fires.extend(subscribers.map(|subscriber| (subscriber, news.clone())));
     }
 
     /// The paths to set again on a new link, in lists of at most `limit` bytes.
@@ -190,7 +158,7 @@ mod tests {
     fn told(watches: &PersistentWatches, kind: EventKind, path: &str) -> usize {
         let mut fires = PersistentFires::default();
         watches.fire(&WatchEvent { kind, path: path.to_owned() }, &mut fires);
-        fires.0.len()
+        fires.len()
     }
 
     #[test]

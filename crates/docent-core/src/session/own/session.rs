@@ -106,6 +106,10 @@ impl Session for WireSession {
         self.pending(submitted)
     }
 
+    fn too_large_for_servers(&self, request: &Request) -> Option<Cause> {
+        self.0.lock().too_large_for_servers(request, self.0.clock.now())
+    }
+
     fn watch_below(&self, path: &str) -> Option<PersistentWatch> {
         let registered = self.0.lock().watch_below(path)?;
         self.0.bell.ring();

@@ -65,6 +65,11 @@ impl Session for ZookeeperClientSession {
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }
 
+    /// None: the crate does not say why a link was lost.
+    fn too_large_for_servers(&self, _request: &Request) -> Option<Cause> {
+        None
+    }
+
     /// None: the crate does not set them again on a new link.
     fn watch_below(&self, _path: &str) -> Option<PersistentWatch> {
         None

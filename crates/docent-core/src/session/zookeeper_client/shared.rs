@@ -145,11 +145,11 @@ impl Shared {
     pub(super) fn admit(&self, state: &State, request: &Request, lane: Lane) -> Result<(), Cause> {
         match *self.phase.borrow() {
             Phase::Open => {}
-            Phase::Draining if lane != Lane::Call => {}
+            Phase::Draining if !lane.is_call() => {}
             Phase::Draining | Phase::Closing => return Err(Cause::Ended(SessionEnd::Closed)),
             Phase::Ended(end) => return Err(Cause::Ended(end)),
         }
-        if lane == Lane::Call {
+        if lane.is_call() {
             if state.waiting.len() + state.in_flight >= self.settings.queue_limit {
                 return Err(Cause::QueueFull);
             }
@@ -399,7 +399,7 @@ async fn tell(
 async fn ended(phase: &mut watch::Receiver<Phase>, lane: Lane) -> SessionEnd {
     let phase = phase.wait_for(|phase| match phase {
         Phase::Open => false,
-        Phase::Draining | Phase::Closing => lane == Lane::Call,
+        Phase::Draining | Phase::Closing => lane.is_call(),
         Phase::Ended(_) => true,
     });
     match phase.await.as_deref() {

@@ -2,7 +2,7 @@ use super::workload::COUNTER;
 use crate::workload::ClientCtx;
 use crate::workload::abandon::abandon_at;
 use docent::config::{CounterError, PublishError, Snapshot};
-use docent::{Config, Counter, Error, ErrorKind};
+use docent::{Config, Counter};
 use docent_checker::{AttemptId, EventKind, FaultKind, Outcome, Publishing, Way};
 use fastrand::Rng;
 use std::cell::Cell;
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
             Err(_) => Outcome::Nothing,
         }));
         match done {
-            Err(PublishError::Core(error)) => broken(&error),
+            Err(PublishError::Core(error)) => ctx.failed(&error),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -146,12 +146,5 @@ impl Drop for Call<'_> {
         if !self.over.get() && !self.ctx.controls.is_dying() {
             self.ctx.recorder.write(EventKind::Fault(FaultKind::Cancelled));
         }
-    }
-}
-
-pub(super) fn broken(error: &Error) -> ControlFlow<()> {
-    match error.kind() {
-        ErrorKind::Closed => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
     }
 }

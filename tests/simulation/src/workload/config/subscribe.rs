@@ -1,4 +1,3 @@
-use super::publish::broken;
 use crate::workload::ClientCtx;
 use crate::workload::follower_record::FollowerRecord;
 use docent::Config;
@@ -31,7 +30,7 @@ pub(super) async fn subscribe(ctx: &ClientCtx, config: &Config<u64>, rng: &mut R
 async fn follow(ctx: &ClientCtx, config: &Config<u64>, slow: Duration) -> ControlFlow<()> {
     let mut subscription = match config.subscribe().await {
         Ok(subscription) => subscription,
-        Err(SubscribeError::Core(error)) => return broken(&error),
+        Err(SubscribeError::Core(error)) => return ctx.failed(&error),
         Err(_) => return ControlFlow::Continue(()),
     };
     let shown = FollowerRecord::begin(ctx, config.path());

@@ -3,7 +3,7 @@ use super::workload::{FOLDER, SERVICE, SERVICES, stay};
 use crate::workload::ClientCtx;
 use crate::workload::abandon::abandon_at;
 use docent::discovery::Registration;
-use docent::{Error, ErrorKind, Instance, Registry};
+use docent::{Instance, Registry};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 use tokio::time::{sleep, timeout};
@@ -22,7 +22,7 @@ pub(super) async fn serve(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFl
     };
     let registration = match registered {
         Some(Ok(registration)) => registration,
-        Some(Err(error)) => return broken(&error),
+        Some(Err(error)) => return ctx.failed(&error),
         None => return ControlFlow::Continue(()),
     };
     for _ in 0..rng.u8(..4) {
@@ -62,7 +62,7 @@ async fn change(
         }
         updated.unwrap_or(Ok(()))
     };
-    changed.err().map_or(ControlFlow::Continue(()), |error| broken(&error))
+    changed.err().map_or(ControlFlow::Continue(()), |error| ctx.failed(&error))
 }
 
 /// Leaves in one of the ways there are.
@@ -81,16 +81,9 @@ async fn leave(
     };
     match left {
         Some(Ok(())) => offer.left(),
-        Some(Err(error)) => return broken(&error),
+        Some(Err(error)) => return ctx.failed(&error),
         // It goes in the background, which the next one with its id waits for.
         None => sleep(ctx.setting.span(rng)).await,
     }
     ControlFlow::Continue(())
-}
-
-pub(super) fn broken(error: &Error) -> ControlFlow<()> {
-    match error.kind() {
-        ErrorKind::Closed => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    }
 }

@@ -1,4 +1,3 @@
-use super::instance::broken;
 use super::offer::Offer;
 use super::workload::{GROUP, stay};
 use crate::workload::ClientCtx;
@@ -18,7 +17,7 @@ pub(super) async fn join(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlo
     };
     let member = match joined {
         Some(Ok(member)) => member,
-        Some(Err(error)) => return broken(&error),
+        Some(Err(error)) => return ctx.failed(&error),
         None => return ControlFlow::Continue(()),
     };
     for _ in 0..rng.u8(..4) {
@@ -33,7 +32,7 @@ pub(super) async fn join(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlo
     if rng.u8(..4) > 0 {
         match member.leave().await {
             Ok(()) => offer.left(),
-            Err(error) => return broken(&error),
+            Err(error) => return ctx.failed(&error),
         }
     }
     ControlFlow::Continue(())

@@ -100,7 +100,7 @@ async fn look_at_members(ctx: &ClientCtx) -> ControlFlow<()> {
     let Ok(group) = Membership::new(&ctx.client, GROUP) else { return ControlFlow::Break(()) };
     let members = match group.members().await {
         Ok(members) => members,
-        Err(error) => return super::instance::broken(&error),
+        Err(error) => return ctx.failed(&error),
     };
     let sight = Sight::open(ctx, GROUP, Duration::ZERO);
     let mut changes = members.changes();

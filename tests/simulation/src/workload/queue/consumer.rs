@@ -1,17 +1,19 @@
 use super::records::{Delivery, Put, Take};
+use super::version::Version;
 use super::workload::{QueueWorkload, Stock};
 use crate::workload::ClientCtx;
 use crate::workload::abandon::abandon_at;
+use crate::workload::hold::WRITTEN;
 use crate::workload::pace::Pace;
 use docent::queue::AckError;
-use docent::{Delivery as Held, Error, ErrorKind, Queue};
+use docent::{CreateMode, Delivery as Held, Error, ErrorKind, Queue};
 use docent_checker::Settlement;
 use fastrand::Rng;
 use futures_util::StreamExt;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Most items that are taken together.
 const MOST: usize = 4;
@@ -31,13 +33,18 @@ pub(super) struct Consumer<'a> {
     /// All queues, to put items into.
     pub(super) queues: &'a [Queue<u64>],
     pub(super) pace: &'a Pace,
+    pub(super) version: Version,
 }
 
 impl Consumer<'_> {
+    fn begin(&self, waits: bool) -> Take<'_> {
+        Take::begin(self.ctx, &self.stock.path, waits, self.version == Version::Newer)
+    }
+
     /// Takes in one of the ways there are, and works on the items it gets. Breaks when the client is closed.
     pub(super) async fn consume(&self, rng: &mut Rng) -> ControlFlow<()> {
         let queue = self.queue;
-        let take = |waits| Take::begin(self.ctx, &self.stock.path, waits);
+        let take = |waits| self.begin(waits);
         let span = self.ctx.setting.span(rng);
         let one = |taken: Result<Option<Held<u64>>, Error>| taken.map(Vec::from_iter);
         let taken = match rng.u8(..20) {
@@ -74,7 +81,7 @@ impl Consumer<'_> {
         match taken {
             Some(Ok(batch)) => self.work_on(batch, rng).await,
             Some(Err(error)) => {
-                broken(&error)?;
+                self.ctx.failed(&error)?;
                 sleep(LOOK).await;
             }
             None => {}
@@ -85,7 +92,7 @@ impl Consumer<'_> {
     /// Takes until nothing is left. Breaks when the client is closed.
     pub(super) async fn drain(&self, rng: &mut Rng) -> ControlFlow<()> {
         loop {
-            let take = Take::begin(self.ctx, &self.stock.path, true);
+            let take = self.begin(true);
             let taken = self.or_empty(self.queue.take()).await;
             drop(take);
             match taken {
@@ -93,7 +100,7 @@ impl Consumer<'_> {
                 // Its session stays too short for claims.
                 Some(Err(error)) if error.kind() == ErrorKind::ShortLease => return ControlFlow::Continue(()),
                 Some(Err(error)) => {
-                    broken(&error)?;
+                    self.ctx.failed(&error)?;
                     sleep(LOOK).await;
                 }
                 None => return ControlFlow::Continue(()),
@@ -103,16 +110,16 @@ impl Consumer<'_> {
 
     /// Some items of a stream, which is then dropped with its claims.
     async fn stream(&self, rng: &mut Rng) -> ControlFlow<()> {
-        let _take = Take::begin(self.ctx, &self.stock.path, false);
+        let _take = self.begin(false);
         let mut deliveries = self.queue.deliveries();
         for _ in 0..rng.usize(1..10) {
-            let waiting = Take::begin(self.ctx, &self.stock.path, true);
+            let waiting = self.begin(true);
             let next = self.or_empty(deliveries.next()).await;
             drop(waiting);
             match next {
                 Some(Some(Ok(delivery))) => self.work_on(vec![delivery], rng).await,
                 Some(Some(Err(error))) => {
-                    broken(&error)?;
+                    self.ctx.failed(&error)?;
                     sleep(LOOK).await;
                 }
                 // The client is closed.
@@ -177,10 +184,35 @@ impl Consumer<'_> {
             let _ = held.run(sleep(span)).await;
             return record.look(held);
         }
+        let writes = rng.u8(..4) == 0;
         for _ in 0..8 {
+            let until = Instant::now() + span / 8;
             sleep(span / 8).await;
             record.look(held);
+            // A process that stood still goes on with what it was about to do.
+            let stood_still = until.elapsed() > self.ctx.setting.latency;
+            if stood_still || writes && rng.u8(..4) == 0 {
+                self.write(record, held, rng).await;
+            }
         }
+    }
+
+    /// Creates a node by a transaction of the delivery.
+    async fn write(&self, record: &Delivery<'_>, held: &Held<u64>, rng: &mut Rng) {
+        let node = format!("{WRITTEN}/{:016x}", rng.u64(..));
+        let transaction = held.transaction().create(&node, "", CreateMode::Persistent);
+        let applied = match rng.bool() {
+            true => transaction.commit().await.map(drop),
+            false => transaction.commit_exactly().await.map(drop),
+        };
+        record.wrote(
+            node,
+            match applied {
+                Ok(()) => Some(true),
+                Err(error) if error.may_have_applied() => None,
+                Err(_) => Some(false),
+            },
+        );
     }
 
     /// Ends the work on an item: mostly it is acknowledged.
@@ -202,7 +234,7 @@ impl Consumer<'_> {
             }
             7 | 8 if !calm && !self.work.is_ahead() => {
                 let (stock, queue) = self.work.any(self.queues, rng);
-                let item = self.work.item();
+                let item = self.work.item(self.version);
                 let put = Put::begin(self.ctx, &stock.path, &[item]);
                 record.settling(Settlement::Ack);
                 let done = self.try_for(rng, held.ack_and_put(queue, &item)).await;
@@ -266,12 +298,5 @@ fn outcome(done: &Result<(), AckError>) -> Option<bool> {
         Ok(()) => Some(true),
         Err(AckError::Core(error)) if error.may_have_applied() => None,
         Err(_) => Some(false),
-    }
-}
-
-fn broken(error: &Error) -> ControlFlow<()> {
-    match error.kind() {
-        ErrorKind::Closed => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
     }
 }

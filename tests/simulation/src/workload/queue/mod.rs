@@ -3,6 +3,7 @@
 mod consumer;
 mod producer;
 mod records;
+mod version;
 mod workload;
 
 pub(super) use workload::QueueWorkload;

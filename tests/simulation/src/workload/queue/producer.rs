@@ -1,10 +1,11 @@
 use super::records::Put;
+use super::version::Version;
 use super::workload::{QueueWorkload, Stock};
 use crate::workload::ClientCtx;
 use crate::workload::abandon::abandon_at;
 use bytes::Bytes;
+use docent::Queue;
 use docent::queue::{PutError, Raw};
-use docent::{ErrorKind, Queue};
 use fastrand::Rng;
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -19,11 +20,12 @@ pub(super) async fn put(
     ctx: &ClientCtx,
     stock: &Stock,
     queue: &Queue<u64>,
+    version: Version,
     rng: &mut Rng,
 ) -> ControlFlow<()> {
     match rng.u8(..12) {
         0 if stock.corrupt => {
-            let item = work.item();
+            let item = work.item(version);
             let Ok(raw) = stock.settings::<Bytes>(&ctx.client, Raw).build() else {
                 return ControlFlow::Break(());
             };
@@ -31,12 +33,12 @@ pub(super) async fn put(
             tell(ctx, stock, &[item], raw.put(&bytes), rng).await
         }
         0..=3 => {
-            let items: Vec<u64> = (0..rng.usize(1..=MOST)).map(|_| work.item()).collect();
+            let items: Vec<u64> = (0..rng.usize(1..=MOST)).map(|_| work.item(version)).collect();
             let put = queue.put_all_with(&items, stock.place(rng));
             tell(ctx, stock, &items, put, rng).await
         }
         _ => {
-            let item = work.item();
+            let item = work.item(version);
             let put = queue.put_with(&item, stock.place(rng));
             tell(ctx, stock, &[item], put, rng).await
         }
@@ -62,9 +64,7 @@ async fn tell(
         Ok(()) => diary.ended(Some(true)),
         Err(PutError::Core(error)) => {
             diary.ended((!error.may_have_applied()).then_some(false));
-            if error.kind() == ErrorKind::Closed {
-                return ControlFlow::Break(());
-            }
+            return ctx.failed(&error);
         }
         Err(_) => diary.ended(Some(false)),
     }

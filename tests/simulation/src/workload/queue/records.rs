@@ -48,9 +48,9 @@ pub(super) struct Take<'a> {
 }
 
 impl<'a> Take<'a> {
-    pub(super) fn begin(ctx: &'a ClientCtx, path: &str, waits: bool) -> Self {
+    pub(super) fn begin(ctx: &'a ClientCtx, path: &str, waits: bool, newer: bool) -> Self {
         let id = ctx.recorder.attempt();
-        ctx.recorder.write(EventKind::Took(id, Taking::Began { path: path.to_owned(), waits }));
+        ctx.recorder.write(EventKind::Took(id, Taking::Began { path: path.to_owned(), waits, newer }));
         Self { ctx, id }
     }
 }
@@ -92,6 +92,10 @@ impl<'a> Delivery<'a> {
 
     pub(super) fn look(&self, held: &Held<u64>) {
         self.write(Delivering::Looked { held: held.is_held() });
+    }
+
+    pub(super) fn wrote(&self, node: String, applied: Option<bool>) {
+        self.write(Delivering::Wrote { node, applied });
     }
 
     pub(super) fn settling(&self, way: Settlement) {

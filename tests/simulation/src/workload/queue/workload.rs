@@ -1,11 +1,13 @@
 use super::consumer::Consumer;
 use super::producer;
+use super::version::{Version, Versioned, is_newer_kind};
 use crate::theme::Theme;
+use crate::workload::hold::WRITTEN;
 use crate::workload::pace::Pace;
 use crate::workload::{ClientCtx, Workload};
-use docent::queue::{Codec, Json, PutOptions, QueueBuilder};
+use docent::queue::{Codec, PutOptions, QueueBuilder};
 use docent::{Client, Queue};
-use docent_checker::{DeadReason, Queued, QueuedAs};
+use docent_checker::{DeadReason, Decodable, QueueRules, Queued, QueuedAs};
 use docent_server::{Transaction, TransactionKind};
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -26,6 +28,9 @@ const FRAME: usize = 8;
 /// wait. Where consumers lose the items they take, a queue is never full, and a run would become longer and
 /// longer.
 const PUTS: [(u64, u64); 2] = [(100, 30), (3, 1)];
+
+/// How long an item is left to others where clients are of two versions, in milliseconds.
+const PATIENCE: [u64; 3] = [1_500, 5_000, 12_000];
 
 /// Longest delay of an item, in milliseconds.
 const DELAY: u64 = 3_000;
@@ -48,6 +53,9 @@ pub(in crate::workload) struct QueueWorkload {
     next: Cell<u64>,
     /// Theme of the faults, where it is not drawn.
     theme: Option<Theme>,
+    /// Time from which on all clients that start are of the newer version. Before, every other one is of the
+    /// older. `None` where there is one version.
+    upgrade: Option<Duration>,
 }
 
 /// One queue.
@@ -67,6 +75,8 @@ pub(super) struct Stock {
     redelivery: (Duration, Duration),
     /// Whether some items have a delay or a priority.
     places: bool,
+    /// Whether one consumer at a time takes the first item.
+    ordered: bool,
 }
 
 impl Stock {
@@ -82,6 +92,7 @@ impl Stock {
             redelivery: [(0, 0), (20, 160), (200, 2_000)].map(|(one, other)| (millis(one), millis(other)))
                 [rng.usize(..3)],
             places: rng.bool(),
+            ordered: false,
         }
     }
 
@@ -104,7 +115,9 @@ impl Stock {
 
     pub(super) fn settings<T: 'static>(&self, client: &Client, codec: impl Codec<T>) -> QueueBuilder<T> {
         // Items that are put faster than they are taken would not be done in time.
-        Queue::builder_with(client, &self.path, codec)
+        let builder = Queue::builder_with(client, &self.path, codec);
+        let builder = if self.ordered { builder.ordered() } else { builder };
+        builder
             .max_deliveries(self.max_deliveries)
             .prefetch(self.prefetch)
             .capacity(self.capacity)
@@ -117,27 +130,46 @@ impl Stock {
         self.poison && item.is_multiple_of(8)
     }
 
-    fn queued(&self, transaction: &Transaction) -> Option<Queued> {
+    fn rules(&self) -> QueueRules {
+        let Self { max_deliveries, undecodable_after, ordered, .. } = *self;
+        QueueRules { max_deliveries, undecodable_after, ordered }
+    }
+
+    fn queued(&self, transaction: &Transaction, versions: bool) -> Option<Queued> {
         if !matches!(transaction.kind, TransactionKind::Created) {
             return None;
         }
         let below = transaction.path.strip_prefix(&self.path)?;
         let data = transaction.data.as_deref()?;
-        let (framed, kind) = if below.starts_with("/items/item-") && !below.ends_with("/count") {
-            let decodable = !data.get(FRAME..)?.starts_with(b"corrupt");
-            (data, QueuedAs::Item { decodable })
-        } else if below.starts_with("/dead/letter-") {
-            let end = data.iter().position(|byte| *byte == b'\n')?;
-            let head = std::str::from_utf8(&data[..end]).ok()?;
-            (&data[end + 1..], QueuedAs::DeadLetter { reason: reason(head)? })
-        } else {
+        if below.starts_with("/items/item-") && !below.ends_with("-claim") {
+            let (item, corrupt) = number(data)?;
+            let decodable = match versions && is_newer_kind(item) {
+                _ if corrupt => Decodable::Nobody,
+                true => Decodable::Newer,
+                false => Decodable::All,
+            };
+            return self.noted(transaction, item, QueuedAs::Item { decodable });
+        }
+        if !below.starts_with("/dead/letter-") {
             return None;
-        };
-        let text = std::str::from_utf8(framed.get(FRAME..)?).ok()?;
-        let item = text.trim_start_matches("corrupt ").parse().ok()?;
+        }
+        let end = data.iter().position(|byte| *byte == b'\n')?;
+        let head = std::str::from_utf8(&data[..end]).ok()?;
+        let (item, _) = number(&data[end + 1..])?;
+        self.noted(transaction, item, QueuedAs::DeadLetter { reason: reason(head)? })
+    }
+
+    fn noted(&self, transaction: &Transaction, item: u64, kind: QueuedAs) -> Option<Queued> {
         let node = transaction.path.clone();
         Some(Queued { queue: self.path.clone(), node, zxid: transaction.zxid, item, kind })
     }
+}
+
+/// The number of the item in the data of a node, and whether nobody can decode it.
+fn number(data: &[u8]) -> Option<(u64, bool)> {
+    let text = std::str::from_utf8(data.get(FRAME..)?).ok()?;
+    let plain = text.trim_start_matches("corrupt ");
+    Some((plain.parse().ok()?, plain != text))
 }
 
 /// Reason in the header of a dead letter.
@@ -156,26 +188,61 @@ fn millis(millis: u64) -> Duration {
 
 impl QueueWorkload {
     pub(in crate::workload) fn draw(rng: &mut Rng) -> Self {
-        Self {
+        let drawn = Self {
             stocks: (0..rng.usize(1..=2)).map(|number| Stock::draw(number, rng)).collect(),
             pace: Pace::draw(rng),
             producers: rng.u8(2..=7),
             next: Cell::new(1),
             puts: PUTS[rng.usize(..PUTS.len())],
             theme: None,
-        }
+            upgrade: None,
+        };
+        if rng.u8(..3) == 0 { drawn.with_versions(rng) } else { drawn }
     }
 
-    /// One queue with so few items that consumers mostly wait, and one of them dies now and then.
+    /// One queue with so few items that consumers mostly wait, and some of them die now and then.
     pub(in crate::workload) fn lull(rng: &mut Rng) -> Self {
         let drawn = Self::draw(rng);
         let stocks = drawn.stocks.into_iter().take(1).collect();
-        Self { stocks, producers: 3, puts: PUTS[1], theme: Some(Theme::Deaths), ..drawn }
+        let lull = Self { stocks, producers: 3, puts: PUTS[1], theme: Some(Theme::Deaths), ..drawn };
+        if rng.bool() { lull.with_versions(rng) } else { lull }
     }
 
-    /// A new item.
-    pub(super) fn item(&self) -> u64 {
-        self.next.replace(self.next.get() + 1)
+    /// One queue in ordered mode, with so few items that one consumer at a time is enough.
+    pub(in crate::workload) fn ordered(rng: &mut Rng) -> Self {
+        let mut drawn = Self::draw(rng);
+        drawn.stocks.truncate(1);
+        drawn.stocks.iter_mut().for_each(|stock| stock.ordered = true);
+        let ordered = Self { puts: PUTS[1], ..drawn };
+        if rng.bool() { ordered.with_versions(rng) } else { ordered }
+    }
+
+    /// The same with clients of two versions.
+    fn with_versions(mut self, rng: &mut Rng) -> Self {
+        self.upgrade = Some(Duration::from_secs(rng.u64(10..90)));
+        for stock in &mut self.stocks {
+            stock.undecodable_after = millis(PATIENCE[rng.usize(..PATIENCE.len())]);
+        }
+        self
+    }
+
+    /// Version of a client that starts now.
+    fn version(&self, rng: &mut Rng) -> Version {
+        let is_upgraded = |upgrade| turmoil::sim_elapsed().unwrap_or_default() >= upgrade;
+        match self.upgrade {
+            Some(upgrade) if !is_upgraded(upgrade) && rng.bool() => Version::Older,
+            _ => Version::Newer,
+        }
+    }
+
+    /// A new item, for a client of that version to put.
+    pub(super) fn item(&self, version: Version) -> u64 {
+        loop {
+            let item = self.next.replace(self.next.get() + 1);
+            if version.can_decode(item) {
+                return item;
+            }
+        }
     }
 
     /// One of the queues.
@@ -192,8 +259,8 @@ impl QueueWorkload {
     }
 
     /// Builds each queue once, as clones share their knowledge of it.
-    fn build(&self, client: &Client) -> Option<Vec<Queue<u64>>> {
-        self.stocks.iter().map(|stock| stock.settings(client, Json::new()).build().ok()).collect()
+    fn build(&self, client: &Client, version: Version) -> Option<Vec<Queue<u64>>> {
+        self.stocks.iter().map(|stock| stock.settings(client, Versioned(version)).build().ok()).collect()
     }
 
     /// One put or one take. Breaks when the client is closed.
@@ -201,7 +268,7 @@ impl QueueWorkload {
         &self,
         ctx: &ClientCtx,
         queues: &[Queue<u64>],
-        produces: bool,
+        (version, produces): (Version, bool),
         rng: &mut Rng,
     ) -> ControlFlow<()> {
         let (stock, queue) = self.any(queues, rng);
@@ -210,15 +277,15 @@ impl QueueWorkload {
             return ControlFlow::Continue(());
         }
         if produces {
-            return producer::put(self, ctx, stock, queue, rng).await;
+            return producer::put(self, ctx, stock, queue, version, rng).await;
         }
-        Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace }.consume(rng).await
+        Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace, version }.consume(rng).await
     }
 
     /// Once nothing new is begun: empties the queues.
-    async fn drain(&self, ctx: &ClientCtx, queues: &[Queue<u64>], rng: &mut Rng) {
+    async fn drain(&self, ctx: &ClientCtx, queues: &[Queue<u64>], version: Version, rng: &mut Rng) {
         for (stock, queue) in self.stocks.iter().zip(queues) {
-            let consumer = Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace };
+            let consumer = Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace, version };
             if consumer.drain(rng).await.is_break() {
                 return;
             }
@@ -235,42 +302,51 @@ impl Workload for QueueWorkload {
         self.theme.is_some()
     }
 
+    fn least_timeout(&self) -> Duration {
+        // The places of those who died stand for long.
+        if self.theme.is_some() { Duration::from_secs(10) } else { Duration::ZERO }
+    }
+
     fn nodes(&self) -> Vec<String> {
-        vec![QUEUES.to_owned()]
+        vec![QUEUES.to_owned(), WRITTEN.to_owned()]
     }
 
     fn emptied(&self) -> Vec<String> {
-        let folders = |stock: &Stock| ["idle", "claims"].map(|folder| format!("{}/{folder}", stock.path));
+        let folders =
+            |stock: &Stock| ["idle", "claims", "lock"].map(|folder| format!("{}/{folder}", stock.path));
         self.stocks.iter().flat_map(folders).collect()
     }
 
-    fn queues(&self) -> BTreeMap<String, u32> {
-        self.stocks.iter().map(|stock| (stock.path.clone(), stock.max_deliveries)).collect()
+    fn queues(&self) -> BTreeMap<String, QueueRules> {
+        self.stocks.iter().map(|stock| (stock.path.clone(), stock.rules())).collect()
     }
 
     fn queued(&self, journal: &[Transaction]) -> Vec<Queued> {
-        let queued = |transaction| self.stocks.iter().find_map(|stock| stock.queued(transaction));
+        let versions = self.upgrade.is_some();
+        let queued = |transaction| self.stocks.iter().find_map(|stock| stock.queued(transaction, versions));
         journal.iter().filter_map(queued).collect()
     }
 
     fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            let Some(shared) = self.build(&ctx.client) else { return };
+            let version = self.version(rng);
+            let Some(shared) = self.build(&ctx.client, version) else { return };
             let tasks = (0..self.pace.tasks(rng)).map(|_| {
                 let (mut rng, ctx, shared) = (rng.fork(), &ctx, &shared);
                 async move {
                     let produces = rng.u8(..10) < self.producers;
                     // Some share their knowledge of the queues with others of their client.
-                    let own = if rng.bool() { self.build(&ctx.client) } else { None };
+                    let own = if rng.bool() { self.build(&ctx.client, version) } else { None };
                     let queues = own.as_ref().unwrap_or(shared);
-                    let attempt = async |rng: &mut Rng| self.attempt(ctx, queues, produces, rng).await;
+                    let work = (version, produces);
+                    let attempt = async |rng: &mut Rng| self.attempt(ctx, queues, work, rng).await;
                     self.pace.task(ctx, rng.fork(), attempt).await;
                 }
             });
             let tasks: Vec<_> = tasks.collect();
             join_all(tasks).await;
             if ctx.stop.is_cancelled() {
-                self.drain(&ctx, &shared, rng).await;
+                self.drain(&ctx, &shared, version, rng).await;
             }
         }
         .boxed_local()

@@ -120,11 +120,12 @@ impl Machine {
         if tells_what_was_seen(header) || planted!(FoldedZxid) {
             self.last_zxid = self.last_zxid.max(header.zxid);
         }
-        self.proven(header.zxid);
+        // Servers before 3.9 number replies alone, and no events.
+        self.seen_zxid = self.seen_zxid.max(header.zxid);
         match header.xid {
             xid::NOTIFICATION => {
                 let event = WatchEvent::decode(reader.into_rest())?;
-                self.event(&event, header.zxid);
+                self.event(&event);
                 Ok(())
             }
             xid::PING => {
@@ -205,6 +206,7 @@ impl Machine {
         if self.doubts == Some(in_flight.id) {
             self.doubts = None;
         }
+        self.suspect.answered(in_flight.size);
         self.ephemerals.answered(in_flight.ephemerals, &result);
         self.answered(in_flight.sent_at, now);
         // Reads, pings and `sync` do not renew: a server that was cut off from its leader goes on answering

@@ -65,7 +65,7 @@ impl Machine {
             let xid = self.next_xid();
             self.send(now, xid, Queued::own(Request::CloseSession), out);
         }
-        if now >= self.last_sent + self.timing().pulse() || self.needs_proof() {
+        if now >= self.last_sent + self.timing().pulse() {
             RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
             self.pings.push_back(now);
             self.last_sent = now;
@@ -85,6 +85,14 @@ impl Machine {
 
     fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
         let Queued { id, mut request, lane, deadline, done } = queued;
+        // The session's own requests must be sent, and so must heartbeats.
+        let too_large = || self.too_large_for_servers(&request, now).filter(|_| lane != Lane::Lease);
+        let done = match done.map(|done| (done, too_large())) {
+            Some((done, Some(cause))) => {
+                return self.deliveries.finished.push((done, Outcome::NotSent(cause)));
+            }
+            done => done.map(|(done, _)| done),
+        };
         let ephemerals = match self.ephemerals.send(&request, lane) {
             Ok(change) => change,
             Err(cause) => {
@@ -102,13 +110,16 @@ impl Machine {
             _ => Vec::new(),
         };
         let is_served = self.note_persistent(&mut request);
-        let repeatable = lane == Lane::Cleanup && request.op() == OpCode::Delete;
+        let is_by_name = matches!(request, Request::Delete { version: -1, .. });
+        let repeatable = lane == Lane::Cleanup && is_by_name;
+        let before = out.len();
         RequestFrame::encode_parts(xid, &request, out);
         self.last_sent = now;
         self.requests.in_flight.push_back(InFlight {
             id,
             xid,
             op: request.op(),
+            size: out.len() - before - 4,
             sent_at: now,
             heard: self.heard.by(now),
             is_write: request.is_write(),

@@ -22,7 +22,7 @@ impl Machine {
     pub(in crate::session) fn watch_below(
         &mut self,
         path: &str,
-    ) -> Option<(u64, UnboundedReceiver<Vec<PersistentNews>>)> {
+    ) -> Option<(u64, UnboundedReceiver<PersistentNews>)> {
         // On a new link they are set again together, before anything else.
         let is_known = matches!(self.link, Link::Attached | Link::Authenticating { .. });
         if self.phase != Phase::Open || (is_known && self.support.is_refused()) {
@@ -186,7 +186,6 @@ impl Machine {
         if !self.support.is_refused() && in_flight.any(|sent| asks(sent.op)) {
             self.support.unanswered(now);
         }
-        self.unproven.forget();
         self.persistent.link_lost();
     }
 
@@ -200,35 +199,13 @@ impl Machine {
         self.link == Link::Attached && self.support.is_confirmed() && self.persistent.any()
     }
 
-    /// Takes note that the server of the link has answered, or told of an event, as of a transaction.
-    ///
-    /// A deletion that a persistent watch tells of is shown without another request. Were it shown before its
-    /// transaction is known, the next link could be to a server behind it, which still lists the node: it
-    /// would come back. Events say their transaction from ZooKeeper 3.9 on. Older servers number replies
-    /// alone: what they tell waits for the next one, a ping's if no other is due, and is forgotten with the
-    /// link. It comes before that reply all the same.
-    pub(super) fn proven(&mut self, zxid: i64) {
-        if zxid > 0 {
-            self.seen_zxid = self.seen_zxid.max(zxid);
-            self.unproven.move_to(&mut self.deliveries.persistent);
-        }
-    }
-
-    /// True when a ping shall prove what was told, because no reply is due.
-    pub(super) fn needs_proof(&self) -> bool {
-        self.unproven.any() && self.pings.is_empty() && self.requests.in_flight.is_empty()
-    }
-
-    /// Takes an event of a transaction, which servers before 3.9 do not say: one of a watch that comes true
-    /// once, of a persistent one, or of both.
-    pub(super) fn event(&mut self, event: &WatchEvent, zxid: i64) {
+    /// Takes an event: one of a watch that comes true once, of a persistent one, or of both.
+    pub(super) fn event(&mut self, event: &WatchEvent) {
         if event.kind == EventKind::Deleted {
             self.ephemerals.deleted(&event.path);
         }
         self.watches.fire(event, &mut self.deliveries.fires);
-        let waits = self.unproven.any() || (zxid <= 0 && event.kind == EventKind::Deleted);
-        let fires = if waits { &mut self.unproven } else { &mut self.deliveries.persistent };
-        self.persistent.fire(event, fires);
+        self.persistent.fire(event, &mut self.deliveries.persistent);
         self.remove_forsaken();
     }
 }
@@ -240,10 +217,10 @@ fn asks(op: OpCode) -> bool {
 
 /// The handle of a registered subscriber.
 pub(in crate::session) fn handle(
-    (id, batches): (u64, UnboundedReceiver<Vec<PersistentNews>>),
+    (id, news): (u64, UnboundedReceiver<PersistentNews>),
     path: &str,
     session: Arc<dyn Withdraw>,
 ) -> PersistentWatch {
     let registration = Registration { id, path: path.into(), kind: WatchKind::Persistent, session };
-    PersistentWatch::new(batches, registration)
+    PersistentWatch::new(news, registration)
 }

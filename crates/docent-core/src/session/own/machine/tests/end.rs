@@ -60,3 +60,55 @@ fn draining_ends_calls_and_watches_and_closing_ends_the_session() {
     world.answer(3, Code::OK, &Response::Empty).unwrap();
     assert_eq!(world.machine.ended(), Some(SessionEnd::Closed));
 }
+
+/// A session whose close was written, on a link that was lost then.
+fn closed_without_an_answer() -> World {
+    let mut world = World::attached();
+    world.machine.close();
+    let ops: Vec<_> = world.written().iter().map(|frame| frame.request.op()).collect();
+    assert_eq!(ops, [OpCode::CloseSession]);
+    world.lose_link();
+    assert_eq!(world.machine.ended(), None, "whether the servers have closed it is not known");
+    world
+}
+
+#[test]
+fn a_close_without_an_answer_is_sent_again_on_the_next_link() {
+    let mut world = closed_without_an_answer();
+    for _ in 0..2 {
+        world.attach(SESSION, T).unwrap();
+        let ops: Vec<_> = world.written().iter().map(|frame| frame.request.op()).collect();
+        assert_eq!(ops, [OpCode::CloseSession]);
+        world.lose_link();
+    }
+    world.attach(SESSION, T).unwrap();
+    let sent = world.written();
+    assert!(!world.machine.is_gone());
+    world.answer(sent[0].xid, Code::OK, &Response::Empty).unwrap();
+    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Closed), true));
+}
+
+#[test]
+fn that_a_server_does_not_know_a_session_any_more_does_not_prove_that_it_is_over() {
+    let mut world = closed_without_an_answer();
+    world.attach(0, Duration::ZERO).unwrap();
+    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Expired), false));
+}
+
+#[test]
+fn a_close_that_no_server_takes_ends_with_the_session() {
+    let mut world = closed_without_an_answer();
+    world.pass(T * 3);
+    world.machine.tick(world.now).unwrap();
+    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Abandoned), false));
+}
+
+#[test]
+fn a_session_that_was_never_opened_is_closed_with_its_link() {
+    let mut world = World::new();
+    world.connected();
+    world.machine.close();
+    assert_eq!(world.machine.ended(), None);
+    world.lose_link();
+    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Closed), true));
+}

@@ -11,6 +11,7 @@ mod oversize;
 mod pauses;
 mod persistent;
 mod requests;
+mod suspect;
 mod watches;
 
 use super::*;

@@ -3,7 +3,7 @@ use crate::session::PersistentNews;
 use docent_proto::WatchMode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-type News = UnboundedReceiver<Vec<PersistentNews>>;
+type News = UnboundedReceiver<PersistentNews>;
 
 fn watch(world: &mut World, path: &str) -> (u64, News) {
     world.machine.watch_below(path).unwrap()
@@ -34,8 +34,8 @@ fn events_at_and_below_the_path_are_told_in_their_order() {
     world.event(EventKind::Created, "/f");
     world.event(EventKind::Created, "/f/a/b");
     world.event(EventKind::Deleted, "/fx");
-    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f")]));
-    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f/a/b")]));
+    assert_eq!(news.try_recv(), Ok(event(EventKind::Created, "/f")));
+    assert_eq!(news.try_recv(), Ok(event(EventKind::Created, "/f/a/b")));
     assert!(news.try_recv().is_err());
 }
 
@@ -106,7 +106,7 @@ fn the_end_of_another_watch_on_its_path_takes_nothing_away() {
     assert_eq!(ops(&mut world), [OpCode::SetWatches, OpCode::AddWatch]);
     // What happens below it meanwhile is not told there.
     world.deliver();
-    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn it_is_set_again_on_a_new_link_after_the_others() {
         world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
     }
     world.event(EventKind::Created, "/f/a");
-    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f/a")]));
+    assert_eq!(news.try_recv(), Ok(event(EventKind::Created, "/f/a")));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_server_that_has_none_is_told_of_and_not_asked_again() {
     let (_, mut served) = world.get("/f", true);
     world.written();
     world.answer(1, Code::UNIMPLEMENTED, &Response::Empty).unwrap();
-    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
     assert!(world.machine.take_refusal() && !world.machine.take_refusal());
     // It was to be served by the watch that is not there.
     world.answer(2, Code::OK, &data()).unwrap();
@@ -144,7 +144,7 @@ fn a_server_that_has_none_is_told_of_and_not_asked_again() {
     let (_, mut news) = watch(&mut world, "/f");
     world.machine.dialled(None, world.now);
     world.attach(SESSION, T).unwrap();
-    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
     assert!(ops(&mut world).is_empty());
 }
 
@@ -159,7 +159,7 @@ fn a_server_that_hangs_up_on_each_request_for_one_is_asked_twice() {
         world.attach(SESSION, T).unwrap();
     }
     assert!(ops(&mut world).is_empty());
-    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
 }
 
 #[test]
@@ -167,64 +167,15 @@ fn it_ends_with_the_session() {
     let (mut world, _, mut news) = watched();
     world.machine.end(SessionEnd::Expired);
     world.deliver();
-    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Ended(SessionEnd::Expired)]));
+    assert_eq!(news.try_recv(), Ok(PersistentNews::Ended(SessionEnd::Expired)));
     assert!(news.try_recv().is_err() && world.machine.watch_below("/f").is_none());
-}
-
-/// Answers a ping as of a transaction.
-fn pong(world: &mut World, zxid: i64) {
-    world.frame(|out| ReplyHeader { xid: xid::PING, zxid, code: Code::OK }.write(out)).unwrap();
-}
-
-fn xids(world: &mut World) -> Vec<i32> {
-    world.written().iter().map(|frame| frame.xid).collect()
-}
-
-#[test]
-fn a_deletion_is_told_once_a_reply_keeps_the_client_from_servers_that_do_not_know_of_it() {
-    let (mut world, _, mut news) = watched();
-    world.event(EventKind::Created, "/f/w");
-    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Created, "/f/w")]), "it is to be read");
-    world.event(EventKind::Deleted, "/f/x");
-    world.event(EventKind::Created, "/f/y");
-    assert_eq!(xids(&mut world), [xid::PING]);
-    world.event(EventKind::Deleted, "/f/z");
-    assert!(world.written().is_empty(), "one for all of them");
-    assert!(news.try_recv().is_err());
-    pong(&mut world, 12);
-    let told = [(EventKind::Deleted, "/f/x"), (EventKind::Created, "/f/y"), (EventKind::Deleted, "/f/z")];
-    assert_eq!(news.try_recv(), Ok(told.map(|(kind, path)| event(kind, path)).to_vec()));
-    world.lose_link();
-    assert_eq!(world.connected().last_zxid_seen, 12);
-}
-
-#[test]
-fn a_reply_that_is_due_anyhow_proves_a_deletion() {
-    let (mut world, _, mut news) = watched();
-    let (_, _read) = world.get("/a", false);
-    world.written();
-    world.event(EventKind::Deleted, "/f/x");
-    assert!(world.written().is_empty() && news.try_recv().is_err());
-    world.answer(2, Code::OK, &data()).unwrap();
-    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Deleted, "/f/x")]));
-}
-
-#[test]
-fn a_deletion_that_nothing_has_proven_goes_with_its_link() {
-    let (mut world, _, mut news) = watched();
-    world.event(EventKind::Deleted, "/f/x");
-    world.lose_link();
-    world.attach(SESSION, T).unwrap();
-    assert_eq!(ops(&mut world), [OpCode::SetWatches2]);
-    world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
-    assert!(news.try_recv().is_err(), "the server of this link may not know of it");
 }
 
 #[test]
 fn an_event_that_says_its_transaction_is_told_at_once_and_keeps_the_client_from_older_servers() {
     let (mut world, _, mut news) = watched();
     world.event_of(100, EventKind::Deleted, "/f/x");
-    assert_eq!(news.try_recv(), Ok(vec![event(EventKind::Deleted, "/f/x")]));
+    assert_eq!(news.try_recv(), Ok(event(EventKind::Deleted, "/f/x")));
     assert!(world.written().is_empty());
     assert_eq!(world.machine.seen_zxid(), 100, "the next session begins with it, too");
     let (_, _fired) = world.machine.watches.register("/a", WatchKind::Data);
@@ -290,7 +241,7 @@ fn a_refusal_that_comes_before_earlier_replies_counts() {
     assert!(world.answer(2, Code::UNIMPLEMENTED, &Response::Empty).is_err());
     next_link(&mut world);
     assert!(ops(&mut world).is_empty());
-    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
 }
 
 #[test]
@@ -316,5 +267,5 @@ fn a_refusal_that_comes_before_the_other_watches_are_set_again_counts() {
     assert!(world.answer(xid::SET_WATCHES, Code::UNIMPLEMENTED, &Response::Empty).is_err());
     next_link(&mut world);
     assert_eq!(ops(&mut world), [OpCode::SetWatches]);
-    assert_eq!(news.try_recv(), Ok(vec![PersistentNews::Withdrawn]));
+    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
 }

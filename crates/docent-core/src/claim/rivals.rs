@@ -1,0 +1,176 @@
+use super::reads::Unread;
+use crate::cleanup::OwnedNode;
+use crate::guard::SessionGeneration;
+use crate::node::is_proof;
+use crate::operation::Shared;
+use crate::session::ask::ask;
+use crate::session::{Cause, Lane, Outcome, Pending, Reply, lookup};
+use docent_proto::{Code, MultiOp, MultiResult, Request, Response, parent};
+use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
+
+/// Looks for proofs of earlier claims, whose own nodes were deleted while their sessions live on: by another
+/// client's hand, in most cases. A claim is handed out only once they are deleted, so that the servers refuse
+/// what the earlier holders still send (decision 28).
+pub(super) struct Rivals<'a> {
+    generation: &'a SessionGeneration,
+    own: Vec<Own>,
+    listing: Option<Pending>,
+}
+
+/// A claim of ours.
+struct Own {
+    /// Full path of its proof.
+    proof: String,
+    /// Its node, where the look must tell whether it is still the same.
+    node: Option<Arc<OwnedNode>>,
+}
+
+/// Children of a claimed node, and the transaction that made the claim's node, where it was looked at.
+type Looked = (Vec<String>, Option<i64>);
+
+impl<'a> Rivals<'a> {
+    /// Submits the look, behind the write that makes the proofs of `claims`.
+    pub(super) fn submit<'n>(
+        shared: &Shared,
+        generation: &'a SessionGeneration,
+        claims: impl IntoIterator<Item = &'n Arc<OwnedNode>>,
+    ) -> Self {
+        let own = |node: &Arc<OwnedNode>| {
+            Some(Own { proof: node.proof()?.to_owned(), node: Some(Arc::clone(node)) })
+        };
+        let mut rivals =
+            Self { generation, own: claims.into_iter().filter_map(own).collect(), listing: None };
+        let look = |own: &Own| {
+            let list = MultiOp::GetChildren { path: node_of(&own.proof).to_owned() };
+            [Some(list), own.node.as_ref().map(|node| MultiOp::GetData { path: node.path.clone() })]
+        };
+        let look: Vec<_> = rivals.own.iter().flat_map(look).flatten().collect();
+        if !shared.multi_reads.is_refused() && look.len() <= shared.most_in_a_read() {
+            rivals.listing = Some(generation.session.submit(Request::MultiRead(look), Lane::Call));
+        }
+        rivals
+    }
+
+    /// The look at the nodes of the claims with these `proofs`, each of which has another child.
+    pub(super) fn of(generation: &'a SessionGeneration, proofs: Vec<String>) -> Self {
+        let own = proofs.into_iter().map(|proof| Own { proof, node: None }).collect();
+        Self { generation, own, listing: None }
+    }
+
+    /// Looks once more than was submitted: that may have been answered before the proofs were made.
+    pub(super) fn again(self) -> Self {
+        Self { listing: None, ..self }
+    }
+
+    /// Deletes the proofs of earlier claims. Ours were made by the transaction `czxid`, which was applied
+    /// before the look was sent. Returns those of ours that do not make us the holder: the node has the proof
+    /// of a later claim, or the claim's node is that of another client.
+    ///
+    /// # Errors
+    /// When the servers refuse that, when the session ended, or at the deadline.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub(super) async fn evict(mut self, czxid: i64, deadline: Instant) -> Result<Vec<String>, Unread> {
+        if planted!(EarlierProofStays) || self.own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let evicted = timeout_at(deadline, async {
+            let listed = match self.listing.take() {
+                Some(listing) => listed(&self.own, &listing.await),
+                None => None,
+            };
+            let mut listed = listed.into_iter().flatten();
+            let mut superseded = Vec::new();
+            for own in &self.own {
+                let (names, made_by) = match listed.next() {
+                    Some(looked) => looked,
+                    None => self.look(own).await?,
+                };
+                let is_same = own.node.as_ref().is_none_or(|node| made_by == Some(node.czxid));
+                if !self.evict_from(&own.proof, czxid, &names).await? || !is_same {
+                    superseded.push(own.proof.clone());
+                }
+            }
+            Ok(superseded)
+        });
+        evicted.await.unwrap_or(Err(Unread::Cause(Cause::Deadline)))
+    }
+
+    async fn look(&self, own: &Own) -> Result<Looked, Unread> {
+        let names = self.list(node_of(&own.proof)).await?;
+        let found = match &own.node {
+            Some(node) => lookup::stat(self.generation, &node.path).await.map_err(Unread::Cause)?,
+            None => None,
+        };
+        Ok((names, found.map(|stat| stat.czxid)))
+    }
+
+    async fn list(&self, node: &str) -> Result<Vec<String>, Unread> {
+        let list = || Request::GetChildren2 { path: node.to_owned(), watch: false };
+        match self.ask(list).await? {
+            Ok(Response::Children { names, .. }) => Ok(names),
+            Ok(_) => Err(Unread::Refused(Code::MARSHALLING_ERROR, node.to_owned())),
+            // The node was deleted, and its children before it.
+            Err(Code::NO_NODE) => Ok(Vec::new()),
+            Err(code) => Err(Unread::Refused(code, node.to_owned())),
+        }
+    }
+
+    async fn ask(&self, request: impl Fn() -> Request) -> Result<Result<Response, Code>, Unread> {
+        match ask(self.generation, Lane::Call, request).await {
+            Ok(reply) => Ok(reply.result),
+            Err(stop) => Err(Unread::Cause(stop.into())),
+        }
+    }
+
+    /// Deletes those of the proofs `names` that are earlier than our proof `own`. False if one is later.
+    async fn evict_from(&self, own: &str, czxid: i64, names: &[String]) -> Result<bool, Unread> {
+        let (node, mut is_newest) = (node_of(own), true);
+        for name in names.iter().filter(|name| is_proof(name) && !own.ends_with(name.as_str())) {
+            let path = format!("{node}/{name}");
+            match lookup::stat(self.generation, &path).await.map_err(Unread::Cause)? {
+                Some(stat) if stat.czxid < czxid || planted!(LaterProofGoes) => self.delete(path).await?,
+                Some(_) => is_newest = false,
+                None => {}
+            }
+        }
+        Ok(is_newest)
+    }
+
+    async fn delete(&self, path: String) -> Result<(), Unread> {
+        tracing::info!(%path, "deleting the proof of an earlier claim whose node was deleted by hand");
+        // The name is used once: a repeated or late delete does no harm.
+        let delete = || Request::Delete { path: path.clone(), version: -1 };
+        match self.ask(delete).await? {
+            Ok(_) | Err(Code::NO_NODE) => Ok(()),
+            Err(code) => Err(Unread::Refused(code, parent(&path).unwrap_or("/").to_owned())),
+        }
+    }
+}
+
+/// The claimed node of the proof at this full path.
+fn node_of(proof: &str) -> &str {
+    parent(proof).unwrap_or("/")
+}
+
+/// What was looked for, if the servers told all of it.
+fn listed(own: &[Own], outcome: &Outcome) -> Option<Vec<Looked>> {
+    let Outcome::Reply(Reply { result: Ok(Response::Multi(results)), .. }) = outcome else { return None };
+    let mut results = results.iter();
+    let mut next = |own: &Own| {
+        let names = match results.next()? {
+            MultiResult::Children(names) => names.clone(),
+            MultiResult::Failed(Code::NO_NODE) => Vec::new(),
+            _ => return None,
+        };
+        let made_by = match own.node.as_ref().map(|_| results.next()) {
+            Some(Some(MultiResult::Data { stat, .. })) => Some(stat.czxid),
+            None | Some(Some(MultiResult::Failed(Code::NO_NODE))) => None,
+            Some(_) => return None,
+        };
+        Some((names, made_by))
+    };
+    own.iter().map(&mut next).collect()
+}

@@ -1,0 +1,230 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, Id};
+
+/// Threads of a runtime that call the hooks of all views. One thread calls them one after the other, because
+/// waking a thread for each hook costs more than most hooks do. While a hook takes longer than [`PATIENCE`],
+/// further threads call the others (decision 12).
+#[derive(Debug, Clone)]
+pub(super) struct HookThreads {
+    runtime: Handle,
+    queue: Arc<Mutex<Queue>>,
+}
+
+/// Time for which a hook may hold up those of other views.
+pub(super) const PATIENCE: Duration = Duration::from_millis(2);
+
+/// The queues of all runtimes that have views.
+static QUEUES: Mutex<Vec<(Id, Weak<Mutex<Queue>>)>> = Mutex::new(Vec::new());
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Hooks that wait for a thread.
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// Threads that were asked for and have not ended.
+    threads: usize,
+    /// When a thread was asked for or took a job, whichever was last.
+    progress: Instant,
+}
+
+impl HookThreads {
+    /// The threads of this runtime.
+    pub(super) fn of(runtime: &Handle) -> Self {
+        let mut queues = lock(&QUEUES);
+        queues.retain(|(_, queue)| queue.strong_count() > 0);
+        let found = queues.iter().find(|(id, _)| *id == runtime.id()).and_then(|(_, queue)| queue.upgrade());
+        let queue = found.unwrap_or_else(|| {
+            let queue = Arc::new(Mutex::new(Queue::new(Instant::now())));
+            queues.push((runtime.id(), Arc::downgrade(&queue)));
+            queue
+        });
+        Self { runtime: runtime.clone(), queue }
+    }
+
+    /// Calls `job` on a thread; drops it when the runtime is shutting down.
+    pub(super) fn call(&self, job: impl FnOnce() + Send + 'static) {
+        let needs_thread = lock(&self.queue).push(Box::new(job), Instant::now());
+        if needs_thread {
+            self.start();
+        }
+    }
+
+    /// Starts a further thread if a job is waiting. Whoever waits calls this from [`PATIENCE`] on, again and
+    /// again: so no job waits for a hook that does not end.
+    pub(super) fn help(&self) {
+        let is_needed = lock(&self.queue).help(Instant::now());
+        if is_needed {
+            self.start();
+        }
+    }
+
+    fn start(&self) {
+        let thread = Thread { queue: Arc::clone(&self.queue), has_ended: false };
+        self.runtime.spawn_blocking(move || thread.run());
+    }
+}
+
+impl Queue {
+    fn new(now: Instant) -> Self {
+        Self { jobs: VecDeque::new(), threads: 0, progress: now }
+    }
+
+    /// Adds a job. True when a thread must be started for it.
+    fn push(&mut self, job: Job, now: Instant) -> bool {
+        self.jobs.push_back(job);
+        let is_held_up = self.threads == 0 || now.saturating_duration_since(self.progress) >= PATIENCE;
+        is_held_up && self.help(now)
+    }
+
+    /// True when a job is waiting and a thread must be started for it.
+    fn help(&mut self, now: Instant) -> bool {
+        if self.jobs.is_empty() {
+            return false;
+        }
+        (self.threads, self.progress) = (self.threads + 1, now);
+        true
+    }
+
+    /// The next job. `None` when there is none: the thread that asks ends.
+    fn pop(&mut self, now: Instant) -> Option<Job> {
+        let job = self.jobs.pop_front();
+        match job {
+            Some(_) => self.progress = now,
+            None => self.threads -= 1,
+        }
+        job
+    }
+
+    /// Jobs that nobody will call: a thread was not started, and there is no other.
+    fn not_started(&mut self) -> VecDeque<Job> {
+        self.threads -= 1;
+        if self.threads == 0 { std::mem::take(&mut self.jobs) } else { VecDeque::new() }
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("jobs", &self.jobs.len()).field("threads", &self.threads).finish()
+    }
+}
+
+/// A thread that was asked for.
+///
+/// # On drop
+/// A runtime that is shutting down drops it before it has run. If it was the last one, the jobs are dropped.
+struct Thread {
+    queue: Arc<Mutex<Queue>>,
+    has_ended: bool,
+}
+
+impl Thread {
+    fn run(mut self) {
+        while let Some(job) = self.next() {
+            job();
+        }
+        self.has_ended = true;
+    }
+
+    fn next(&self) -> Option<Job> {
+        lock(&self.queue).pop(Instant::now())
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // Dropped behind the lock: a job owns values of the user's.
+            let jobs = lock(&self.queue).not_started();
+            drop(jobs);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{Client, Hooks};
+    use std::sync::mpsc;
+    use tokio::sync::oneshot;
+
+    fn job() -> Job {
+        Box::new(|| {})
+    }
+
+    #[test]
+    fn hooks_that_are_quick_share_one_thread() {
+        let start = Instant::now();
+        let mut queue = Queue::new(start);
+        assert!(queue.push(job(), start));
+        assert!((0..100).all(|_| !queue.push(job(), start)));
+        let called = std::iter::from_fn(|| queue.pop(start)).count();
+        assert_eq!((called, queue.threads), (101, 0));
+        assert!(queue.push(job(), start));
+    }
+
+    #[test]
+    fn a_hook_that_takes_long_has_its_thread_alone() {
+        let start = Instant::now();
+        let mut queue = Queue::new(start);
+        assert!(queue.push(job(), start));
+        drop(queue.pop(start).unwrap());
+        assert!(!queue.push(job(), start), "it may be done in a moment");
+        assert!(queue.help(start), "it was not");
+        drop(queue.pop(start).unwrap());
+        assert!(!queue.help(start), "nobody waits");
+        assert!(queue.push(job(), start + PATIENCE));
+        assert_eq!(queue.threads, 3);
+    }
+
+    #[tokio::test]
+    async fn hooks_go_on_beside_one_that_does_not_end() {
+        let threads = HookThreads::of(&Handle::current());
+        let (release, released) = mpsc::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        threads.call(move || {
+            begun.send(()).unwrap();
+            let _ = released.recv();
+        });
+        has_begun.await.unwrap();
+        let (done, is_done) = oneshot::channel();
+        HookThreads::of(&Handle::current()).call(move || done.send(()).unwrap());
+        threads.help();
+        is_done.await.unwrap();
+        drop(release);
+    }
+
+    #[tokio::test]
+    async fn a_view_goes_on_beside_hooks_that_do_not_end_and_whose_views_are_gone() {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let (hooks, threads) = (Hooks::new(&client, "/a"), HookThreads::of(&Handle::current()));
+        let releases: Vec<_> = (0..3)
+            .map(|_| {
+                let (release, released) = mpsc::channel::<()>();
+                threads.call(move || {
+                    let _ = released.recv();
+                });
+                release
+            })
+            .collect();
+        assert_eq!(hooks.run(1, |state| *state += 1).await, Some(2));
+        drop(releases);
+    }
+
+    #[test]
+    fn a_runtime_that_is_shut_down_drops_hooks() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let threads = HookThreads::of(runtime.handle());
+        drop(runtime);
+        let (called, is_called) = mpsc::channel();
+        threads.call(move || called.send(()).unwrap());
+        assert!(is_called.recv().is_err());
+        assert_eq!(lock(&threads.queue).threads, 0);
+    }
+}

@@ -1,0 +1,83 @@
+//! Requests above the servers' limit. A server closes the link when it reads the length of such a frame, and
+//! says nothing: the client cannot tell it from any other lost link, at first.
+
+use super::Machine;
+use crate::session::Cause;
+use crate::time::Timestamp;
+use docent_proto::{Request, RequestFrame};
+use std::time::Duration;
+
+/// Requests of fewer bytes are never under suspicion: no server is useful with so low a limit.
+const LEAST: usize = 64 * 1024;
+
+/// Number of links in a row that servers close on a request before it counts as too large.
+const ENOUGH: u32 = 2;
+
+/// Suspicion that servers do not take requests of a size.
+#[derive(Debug, Default)]
+pub(super) struct Suspect {
+    /// Size of the largest request that was answered in this session.
+    taken: usize,
+    /// Size of the request under suspicion.
+    size: usize,
+    /// Number of links in a row that servers closed on it; 0 when nothing is under suspicion.
+    links: u32,
+    /// Time of the last of them.
+    closed_at: Timestamp,
+}
+
+impl Suspect {
+    /// A request of `size` bytes was answered.
+    pub(super) fn answered(&mut self, size: usize) {
+        self.taken = self.taken.max(size);
+        if size >= self.size {
+            self.links = 0;
+        }
+    }
+
+    /// A server closed the link, on which a request of `size` bytes was the largest.
+    fn hung_up(&mut self, size: usize, now: Timestamp, timeout: Duration) {
+        if size < LEAST || size <= self.taken {
+            return;
+        }
+        // Links that are lost long after one another have other reasons.
+        let is_soon = self.links >= ENOUGH || now.since(self.closed_at) < timeout;
+        let is_next = size == self.size && is_soon;
+        self.links = if is_next { self.links.saturating_add(1) } else { 1 };
+        (self.size, self.closed_at) = (size, now);
+    }
+}
+
+impl Machine {
+    /// Takes note that the server closed the link, before [`disconnected`](Self::disconnected) does. Servers
+    /// close at once on a request that is too large: one that was sent long ago is not why.
+    pub(in crate::session) fn hung_up(&mut self, now: Timestamp) {
+        let pulse = self.timing().pulse();
+        let recent = |sent_at| now.since(sent_at) <= pulse;
+        let sent = self.requests.in_flight.iter().filter(|in_flight| recent(in_flight.sent_at));
+        if let Some(largest) = sent.map(|in_flight| in_flight.size).max() {
+            self.suspect.hung_up(largest, now, self.timeout);
+        }
+    }
+
+    /// The cause for which `request` is not sent: servers closed the link on requests of its size. After a
+    /// timeout one is tried again, in case the suspicion was wrong.
+    pub(in crate::session) fn too_large_for_servers(
+        &self,
+        request: &Request,
+        now: Timestamp,
+    ) -> Option<Cause> {
+        let Suspect { size: suspected, links, closed_at, .. } = self.suspect;
+        if links < ENOUGH || now.since(closed_at) >= self.timeout {
+            return None;
+        }
+        // Paths and data are all of a request but some bytes for each part.
+        if request.payload_len() < LEAST / 2 {
+            return None;
+        }
+        let mut frame = Vec::new();
+        RequestFrame::encode_parts(0, request, &mut frame);
+        let size = frame.len() - 4;
+        (size >= suspected).then_some(Cause::TooLarge { size, limit: self.settings.outbound_limit })
+    }
+}

@@ -1,0 +1,143 @@
+use super::*;
+
+/// Bytes of data, above what is ever suspected, with room below it and above it.
+const LARGE: usize = 200_000;
+
+fn set(bytes: usize) -> Request {
+    let data = Some(Bytes::from(vec![7; bytes]));
+    Request::SetData { path: "/large".to_owned(), data, version: -1 }
+}
+
+/// A machine whose own limit is far above that.
+fn world() -> World {
+    let mut world = World::attached();
+    world.machine.settings.outbound_limit = 10 * LARGE;
+    world
+}
+
+impl World {
+    /// Sends a request of so many bytes and a small one, and has the server close the link `after` that.
+    fn sends_and_is_closed_on(&mut self, bytes: usize, after: Duration) -> [Receiver<Outcome>; 2] {
+        let sent = [self.submit(set(bytes)).unwrap().1, self.get("/a", false).1];
+        assert_eq!(self.all_written(), 2);
+        self.pass(after);
+        self.machine.hung_up(self.now);
+        self.lose_link();
+        self.attach(SESSION, T).unwrap();
+        sent
+    }
+
+    /// Number of frames that the machine writes, in several goes where one is large.
+    fn all_written(&mut self) -> usize {
+        let mut count = 0;
+        loop {
+            let more = self.machine.write(self.now, &mut self.output);
+            count += self.frames().len();
+            if !more {
+                return count;
+            }
+        }
+    }
+
+    /// True when a request of so many bytes is refused, and another one beside it is sent.
+    fn refuses(&mut self, bytes: usize) -> bool {
+        let (_, mut large) = self.submit(set(bytes)).unwrap();
+        let (_, mut beside) = self.get("/a", false);
+        let sent = self.all_written();
+        self.deliver();
+        assert!(beside.try_recv().is_err(), "it waits for its reply");
+        match large.try_recv() {
+            Ok(Outcome::NotSent(Cause::TooLarge { size, limit })) => {
+                assert!(size > bytes && size <= limit && limit == 10 * LARGE && sent == 1);
+                true
+            }
+            Ok(outcome) => panic!("{outcome:?}"),
+            Err(_) => {
+                assert_eq!(sent, 2);
+                false
+            }
+        }
+    }
+}
+
+const SOON: Duration = Duration::from_millis(50);
+
+#[test]
+fn a_request_on_which_servers_closed_two_links_is_not_sent_again_and_smaller_ones_are() {
+    let mut world = world();
+    for _ in 0..2 {
+        for mut outcome in world.sends_and_is_closed_on(LARGE, SOON) {
+            assert!(matches!(outcome.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
+        }
+    }
+    assert!(world.refuses(LARGE));
+    let mut larger = self::world();
+    for _ in 0..2 {
+        larger.sends_and_is_closed_on(LARGE, SOON);
+    }
+    assert!(larger.refuses(2 * LARGE));
+    let mut smaller = self::world();
+    for _ in 0..2 {
+        smaller.sends_and_is_closed_on(LARGE, SOON);
+    }
+    assert!(!smaller.refuses(LARGE - 1));
+}
+
+#[test]
+fn one_lost_link_or_two_by_different_requests_raise_no_suspicion() {
+    let mut world = world();
+    world.sends_and_is_closed_on(LARGE, SOON);
+    world.sends_and_is_closed_on(LARGE + 1, SOON);
+    assert!(!world.refuses(LARGE + 1));
+}
+
+#[test]
+fn small_requests_and_links_that_are_lost_later_raise_no_suspicion() {
+    let mut small = world();
+    for _ in 0..3 {
+        small.sends_and_is_closed_on(60_000, SOON);
+    }
+    assert!(!small.refuses(60_000));
+    let mut later = world();
+    for _ in 0..3 {
+        later.sends_and_is_closed_on(LARGE, T / 5);
+    }
+    assert!(!later.refuses(LARGE));
+}
+
+#[test]
+fn two_links_that_are_lost_long_after_one_another_raise_no_suspicion() {
+    let mut world = world();
+    world.sends_and_is_closed_on(LARGE, SOON);
+    world.pass(T);
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    world.sends_and_is_closed_on(LARGE, SOON);
+    assert!(!world.refuses(LARGE));
+}
+
+#[test]
+fn a_size_that_servers_took_is_not_under_suspicion() {
+    let mut world = world();
+    world.submit(set(LARGE)).unwrap();
+    let sent = world.written();
+    world.answer(sent[0].xid, Code::OK, &Response::Stat(Stat::default())).unwrap();
+    for _ in 0..3 {
+        world.sends_and_is_closed_on(LARGE, SOON);
+    }
+    assert!(!world.refuses(LARGE));
+}
+
+#[test]
+fn a_suspicion_is_tested_again_after_a_timeout() {
+    let mut world = world();
+    for _ in 0..2 {
+        world.sends_and_is_closed_on(LARGE, SOON);
+    }
+    world.pass(T);
+    // What stood still for so long attaches anew first.
+    world.lose_link();
+    world.attach(SESSION, T).unwrap();
+    world.sends_and_is_closed_on(LARGE, SOON);
+    assert!(world.refuses(LARGE), "one more link is enough");
+}

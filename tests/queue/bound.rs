@@ -1,0 +1,107 @@
+//! Operations that are bound to a delivery end when it is lost: the answer is certain then.
+
+use crate::jobs::{queue, take};
+use docent::queue::{AckError, PutOptions};
+use docent::{Client, CreateMode, Delivery, LostReason, Mutex, Queue};
+use docent_battery::{Backend, TestServer, both_backends};
+use docent_tests::bound::{WAITS, Waits, ends_with, patient};
+use docent_tests::{connect, soon};
+use futures_util::future::join_all;
+
+/// Operation that a consumer waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Ack,
+    AckWith,
+    AckAndPut,
+    AckAll,
+    NackNow,
+    Reject,
+    /// The folder of the dead letters is made first.
+    RejectFirst,
+    PutBack,
+    Commit,
+    CommitExactly,
+    Verify,
+}
+
+impl Operation {
+    const ALL: [Self; 11] = [
+        Self::Ack,
+        Self::AckWith,
+        Self::AckAndPut,
+        Self::AckAll,
+        Self::NackNow,
+        Self::Reject,
+        Self::RejectFirst,
+        Self::PutBack,
+        Self::Commit,
+        Self::CommitExactly,
+        Self::Verify,
+    ];
+
+    /// True for one whose first request changes something that others see.
+    fn writes(self) -> bool {
+        !matches!(self, Self::NackNow | Self::RejectFirst | Self::AckAndPut | Self::Verify)
+    }
+
+    async fn run(self, client: Client, delivery: Delivery<u64>, other: Queue<u64>) -> Result<(), AckError> {
+        let create =
+            |transaction: docent::node::Transaction| transaction.create("/late", "", CreateMode::Persistent);
+        match self {
+            Self::Ack => delivery.ack().await,
+            Self::AckWith => delivery.ack_with(create(client.transaction())).await,
+            Self::AckAndPut => delivery.ack_and_put(&other, &2).await,
+            Self::AckAll => Delivery::ack_all(vec![delivery]).await,
+            Self::NackNow => delivery.nack_now().await,
+            Self::Reject | Self::RejectFirst => delivery.reject("bad").await,
+            Self::PutBack => delivery.put_back(PutOptions::default()).await,
+            Self::Commit => Ok(create(delivery.transaction()).commit().await.map(drop)?),
+            Self::CommitExactly => Ok(create(delivery.transaction()).commit_exactly().await.map(drop)?),
+            Self::Verify => Ok(delivery.verify().await?),
+        }
+    }
+}
+
+async fn operation_ends_with_its_delivery(server: &TestServer, operation: Operation, waits: Waits) {
+    let (client, proxy) = patient(server).await;
+    let (jobs, other) = (queue(&client), queue(&connect(server).await));
+    let done = Queue::<u64>::new(&client, "/done").unwrap();
+    jobs.put(&1).await.unwrap();
+    done.put(&0).await.unwrap();
+    if operation != Operation::RejectFirst {
+        take(&jobs).await.reject("to have the folder of the dead letters").await.unwrap();
+        jobs.put(&1).await.unwrap();
+    }
+    let delivery = take(&jobs).await;
+    // A guard of the same session, whose lease is the same, tells when it is over.
+    let witness = soon(Mutex::new(&client, "/witness").unwrap().acquire()).await.unwrap();
+    waits.begin(&proxy).await;
+    let run = operation.run(client.clone(), delivery, done.clone());
+    let error = ends_with(&client, waits, witness.lost(), run).await;
+    let case = format!("{operation:?} {waits:?}: {error}");
+    if waits == Waits::Unanswered && operation.writes() {
+        assert!(error.may_have_applied() && error.to_string().contains("the guard was lost"), "{case}");
+        return;
+    }
+    let AckError::Lost(lost) = error else { panic!("{case}") };
+    assert_eq!(lost.reason, LostReason::LeaseExpired, "{case}");
+    proxy.heal().await.unwrap();
+    // The item is handed out again, and nothing of the operation was or is applied.
+    let again = soon(other.take()).await.unwrap();
+    assert_eq!((*again.item(), again.is_held()), (1, true), "{case}");
+    assert!(client.exists("/late").await.unwrap().is_none(), "{case}");
+    assert_eq!((done.len().await.unwrap(), jobs.len().await.unwrap()), (1, 1), "{case}");
+    soon(again.ack()).await.unwrap();
+}
+
+both_backends! {
+    async fn an_operation_bound_to_a_delivery_ends_when_the_delivery_is_lost(backend: Backend) {
+        let cases = Operation::ALL.into_iter().flat_map(|operation| WAITS.map(|waits| (operation, waits)));
+        // Each has a tree of its own.
+        let run = async |(operation, waits)| {
+            operation_ends_with_its_delivery(&backend.start().await, operation, waits).await;
+        };
+        join_all(cases.map(run)).await;
+    }
+}

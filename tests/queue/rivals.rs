@@ -1,0 +1,312 @@
+//! Claims of one node by several clients, some of whose nodes others deleted by hand: the newest one holds.
+
+use crate::jobs::QUEUE;
+use docent::node::{Acl, Permissions};
+use docent::queue::QueueBuilder;
+use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all, hand_out};
+use docent::transport::{Dialled, Io, ServerAddress, TcpTransport, Transport};
+use docent::{Client, CreateMode, Queue};
+use docent_battery::{Backend, Rule, TestServer, both_backends};
+use docent_proto::OpCode;
+use docent_tests::{Stalled, builder, child_count, connect, soon, until};
+use futures_util::StreamExt;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+const CLAIM: &str = "/claim";
+const ITEM: &str = "/item";
+
+async fn claim(client: &Client, handed_out: bool) -> Hold {
+    let wanted = ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out };
+    let claimed = soon(claim_all(client, &[wanted], "test", "take")).await.unwrap();
+    let ClaimResult::All(mut claims) = claimed else { panic!("{claimed:?}") };
+    claims.remove(0).0
+}
+
+async fn create(client: &Client, paths: &[&str]) {
+    for path in paths {
+        client.create(path, "", CreateMode::Persistent).await.unwrap();
+    }
+}
+
+async fn children(client: &Client, path: &str) -> Vec<String> {
+    let mut names = client.children(path).await.unwrap().names;
+    names.sort();
+    names
+}
+
+fn jobs(client: &Client) -> QueueBuilder<u64> {
+    Queue::builder(client, QUEUE).redelivery_delay(Duration::ZERO, Duration::ZERO)
+}
+
+/// The path of the first item of the queue.
+async fn first_item(client: &Client) -> String {
+    let items = format!("{QUEUE}/items");
+    format!("{items}/{}", children(client, &items).await[0])
+}
+
+fn is_of_proof(path: &str) -> bool {
+    path.ends_with("-claim")
+}
+
+both_backends! {
+    async fn a_hand_out_whose_reply_was_lost_takes_nothing_from_the_next_claim(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
+        create(&other, &[ITEM]).await;
+        let ahead = claim(&client, false).await;
+        let cut = proxy.add(Rule::on(OpCode::Multi).path(is_of_proof).cut_after());
+        let handing_out = tokio::spawn(async move {
+            soon(hand_out(&client, &[&ahead], "take")).await.unwrap();
+            (ahead, client)
+        });
+        soon(cut.fired()).await;
+        other.delete(CLAIM, None).await.unwrap();
+        let next = claim(&other, true).await;
+        proxy.heal().await.unwrap();
+        let (earlier, _client) = soon(handing_out).await.unwrap();
+        assert!(!earlier.is_held());
+        soon(next.verify()).await.unwrap();
+        soon(earlier.release()).await.unwrap_err();
+        soon(next.verify()).await.unwrap();
+    }
+
+    async fn a_consumer_whose_hand_out_was_late_leaves_the_delivery_of_the_next_one_alone(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
+        let (theirs, ours) = (jobs(&client).prefetch(2).build().unwrap(), jobs(&other).build().unwrap());
+        soon(ours.put_all(&[1, 2])).await.unwrap();
+        let mut deliveries = theirs.deliveries();
+        soon(deliveries.next()).await.unwrap().unwrap().ack().await.unwrap();
+        let cut = proxy.add(Rule::on(OpCode::Multi).path(is_of_proof).cut_after());
+        let taking = tokio::spawn(async move { deliveries.next().await });
+        soon(cut.fired()).await;
+        let claims = format!("{QUEUE}/claims");
+        let of_the_second = &children(&other, &claims).await[0];
+        other.delete(&format!("{claims}/{of_the_second}"), None).await.unwrap();
+        let delivery = soon(ours.take()).await.unwrap();
+        proxy.heal().await.unwrap();
+        // It has found out what became of its hand-out once it has the next item.
+        soon(ours.put(&3)).await.unwrap();
+        let third = soon(taking).await.unwrap().unwrap().unwrap();
+        assert_eq!((*delivery.item(), *third.item()), (2, 3));
+        soon(delivery.ack()).await.unwrap();
+        soon(third.ack()).await.unwrap();
+    }
+
+    async fn a_claim_made_ahead_by_somebody_else_is_not_handed_out_by_a_stalled_process(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        create(&other, &[ITEM]).await;
+        let connecting = builder(&server, server.connect_string());
+        let first = async move |client: &Client| (client.clone(), claim(client, false).await);
+        let stalled = Stalled::after(connecting, first, async move |(client, ahead)| {
+            hand_out(&client, &[&ahead], "take").await.unwrap();
+            ahead.is_held()
+        }).await;
+        other.delete(CLAIM, None).await.unwrap();
+        let next = claim(&other, false).await;
+        assert!(!stalled.resume().await, "its fence would be lower than that of a delivery in between");
+        // The next one lost its claim to that, and claims again.
+        soon(hand_out(&other, &[&next], "take")).await.unwrap();
+        assert!(!next.is_held());
+        drop(next);
+        until(async || other.exists(CLAIM).await.unwrap().is_none()).await;
+        soon(claim(&other, true).await.verify()).await.unwrap();
+    }
+
+    async fn a_claim_whose_proof_cannot_be_deleted_frees_its_item(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let queue = jobs(&client).build().unwrap();
+        soon(queue.put(&1)).await.unwrap();
+        let item = first_item(&other).await;
+        let no_delete = Permissions::READ | Permissions::CREATE | Permissions::WRITE | Permissions::ADMIN;
+        other.set_acl(&item, [Acl::new(no_delete, "world", "anyone")], None).await.unwrap();
+        let delivery = soon(queue.take()).await.unwrap();
+        soon(delivery.ack()).await.unwrap_err();
+        let claims = format!("{QUEUE}/claims");
+        until(async || child_count(&other, &claims).await == 0).await;
+        let refused = soon(jobs(&other).build().unwrap().take()).await.unwrap_err();
+        assert!(refused.to_string().contains(&item), "{refused}");
+    }
+
+    async fn an_item_with_a_child_of_somebody_else_does_not_hold_up_the_next(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let queue = jobs(&client).max_deliveries(1).build().unwrap();
+        soon(queue.put_all(&[1, 2])).await.unwrap();
+        let child = format!("{}/child", first_item(&other).await);
+        create(&other, &[&child]).await;
+        let delivery = soon(queue.take()).await.unwrap();
+        assert_eq!(*delivery.item(), 2);
+        soon(delivery.ack()).await.unwrap();
+    }
+
+    async fn a_claim_whose_marker_was_deleted_does_not_stay(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
+        create(&other, &[ITEM]).await;
+        // From now on the session has a marker.
+        client.create("/marked", "", CreateMode::Ephemeral).await.unwrap();
+        let cut = proxy.add(Rule::on(OpCode::Multi).path(is_of_proof).cut_after());
+        let claiming = {
+            let client = client.clone();
+            let wanted = ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out: true };
+            tokio::spawn(async move { claim_all(&client, &[wanted], "test", "take").await })
+        };
+        soon(cut.fired()).await;
+        for session in children(&other, "/_docent").await {
+            let folder = format!("/_docent/{session}");
+            for marker in children(&other, &folder).await {
+                other.delete(&format!("{folder}/{marker}"), None).await.unwrap();
+            }
+        }
+        proxy.heal().await.unwrap();
+        soon(claiming).await.unwrap().unwrap_err();
+        until(async || other.exists(CLAIM).await.unwrap().is_none() && children(&other, ITEM).await.is_empty()).await;
+    }
+
+    async fn a_transaction_that_was_prepared_before_the_hand_out_is_applied_in_whole(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        create(&client, &[ITEM, "/a", "/b"]).await;
+        let ahead = claim(&client, false).await;
+        let writes = ["/a", "/b"].iter().fold(ahead.transaction(), |writes, path| writes.set(path, "new", None));
+        let more = ahead.transaction().set("/a", "newer", None);
+        soon(hand_out(&client, &[&ahead], "take")).await.unwrap();
+        soon(more.commit()).await.unwrap();
+        soon(Hold::end_all("ack", vec![ahead], &[ITEM.to_owned()], writes)).await.unwrap();
+        for path in ["/a", "/b"] {
+            assert_eq!(client.get(path).await.unwrap().data, "new", "{path}");
+        }
+    }
+}
+
+/// Number of claims in one write that is too long for the reads behind it to be sent with it.
+const MANY: usize = 150;
+
+fn nth(index: usize) -> ClaimRequest {
+    let claim = format!("/claims/item-{index:010}");
+    ClaimRequest { claim, node: format!("/items/item-{index:010}"), handed_out: true }
+}
+
+#[tokio::test]
+async fn reads_that_were_answered_before_their_claims_were_made_do_not_count() {
+    let server = Backend::Embedded.start().await;
+    let leader = server.as_embedded().unwrap();
+    let follower = leader.follower().sync_limit(Duration::from_secs(60)).start().await.unwrap();
+    let other = connect(&server).await;
+    create(&other, &["/claims", "/items", "/effect"]).await;
+    for index in 0..MANY {
+        create(&other, &[&nth(index).node]).await;
+    }
+    let stalled = stalled_with_first_claim(&server).await;
+    other.delete(&nth(0).claim, None).await.unwrap();
+
+    let cutting = Cutting::default();
+    let connecting = builder(&server, server.connect_string()).transport(cutting.clone());
+    let client = soon(connecting.connect()).await.unwrap();
+    // From now on the session has a marker.
+    client.create("/marked", "", CreateMode::Ephemeral).await.unwrap();
+    follower.set_lag(Duration::from_secs(1));
+    cutting.moved_to.set(follower.connect_string().parse().unwrap()).unwrap();
+    cutting.is_armed.store(true, Ordering::SeqCst);
+    let wanted: Vec<_> = (0..MANY).map(nth).collect();
+    let claimed = soon(claim_all(&client, &wanted, "test", "take")).await.unwrap();
+    let ClaimResult::All(claims) = claimed else { panic!("{claimed:?}") };
+    let counts = claims.iter().map(|(_, node)| node.as_ref().unwrap().stat.cversion);
+    assert_eq!(counts.collect::<Vec<_>>(), [vec![2], vec![1; MANY - 1]].concat());
+
+    stalled.resume().await.unwrap_err();
+    soon(claims[0].0.transaction().set("/effect", "new", None).commit()).await.unwrap();
+    assert_eq!(other.get("/effect").await.unwrap().data, "new");
+}
+
+/// A process that stands still with the first claim, and writes once it is resumed.
+async fn stalled_with_first_claim(server: &TestServer) -> Stalled<Result<(), docent::Error>> {
+    let connecting = builder(server, server.connect_string()).session_timeout(Duration::from_secs(30));
+    let claim = async move |client: &Client| {
+        let claimed = claim_all(client, &[nth(0)], "test", "take").await.unwrap();
+        let ClaimResult::All(claims) = claimed else { panic!("{claimed:?}") };
+        claims
+    };
+    let write = |claims: Vec<(Hold, _)>| async move {
+        claims[0].0.transaction().set("/effect", "old", None).commit().await.map(drop)
+    };
+    Stalled::after(connecting, claim, write).await
+}
+
+/// Ends the link behind the first long write, and connects to another server then.
+#[derive(Debug, Clone, Default)]
+struct Cutting {
+    is_armed: Arc<AtomicBool>,
+    moved_to: Arc<OnceLock<SocketAddr>>,
+}
+
+/// Shortest write that ends the link.
+const LONG: usize = 32 << 10;
+
+impl Transport for Cutting {
+    fn resolve<'a>(&'a self, server: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>> {
+        TcpTransport.resolve(server)
+    }
+
+    fn dial<'a>(&'a self, server: &'a ServerAddress, address: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
+        Box::pin(async move {
+            let address = self.moved_to.get().copied().unwrap_or(address);
+            let io = TcpTransport.dial(server, address).await?;
+            let link = CutLink { io, is_armed: Arc::clone(&self.is_armed), is_cut: false };
+            Ok(Box::new(link) as Box<dyn Io>)
+        })
+    }
+}
+
+struct CutLink {
+    io: Box<dyn Io>,
+    is_armed: Arc<AtomicBool>,
+    is_cut: bool,
+}
+
+impl AsyncRead for CutLink {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        match self.is_cut {
+            true => Poll::Ready(Ok(())),
+            false => Pin::new(&mut self.io).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for CutLink {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(cx, buf);
+        if buf.len() > LONG && matches!(written, Poll::Ready(Ok(count)) if count == buf.len()) {
+            self.is_cut = self.is_armed.swap(false, Ordering::SeqCst);
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,86 @@
+//! Real servers that ask who clients are: by SASL, and of all of them.
+
+use crate::recipes::RECIPES;
+use docent::client::{Client, ClientBuilder};
+use docent_battery::{RealServer, ServerOptions};
+use docent_tests::{PATIENCE, SESSION, soon, tick};
+use futures_util::future::join_all;
+
+/// Settings of a client of `server`.
+fn builder(server: &RealServer) -> ClientBuilder {
+    Client::builder(server.address().to_string())
+        .session_timeout(SESSION)
+        .server_tick(tick())
+        .operation_timeout(PATIENCE)
+}
+
+/// All recipes of one tenant below a folder of its own, while a session of each earlier tenant stands.
+async fn all_recipes(builder: ClientBuilder, home: &str, what: &str) -> Client {
+    let standing = soon(builder.clone().connect()).await.unwrap();
+    soon(standing.ensure_path(&format!("{home}/first"))).await.unwrap();
+    let each = RECIPES.iter().map(|recipe| {
+        let builder = builder.clone();
+        async move {
+            let client = soon(builder.connect()).await.unwrap();
+            let done = soon((recipe.run)(&client, home)).await;
+            done.unwrap_or_else(|error| panic!("{what}, {}: {error}", recipe.name));
+            soon(client.close()).await;
+        }
+    });
+    join_all(each).await;
+    standing
+}
+
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn where_everyone_must_say_who_they_are_tenants_share_a_tree_all_the_same() {
+    let options = ServerOptions::default()
+        .property("zookeeper.enforce.auth.enabled", "true")
+        .property("zookeeper.enforce.auth.schemes", "digest");
+    let server = RealServer::start_with(options).await.unwrap();
+    let tenant = |name: &str| builder(&server).auth_digest(name, "word").allow_plaintext_auth();
+    let a = all_recipes(tenant("a"), "/svc-a", "a").await;
+    let b = all_recipes(tenant("b"), "/svc-b", "b").await;
+    for client in [a, b] {
+        soon(client.close()).await;
+    }
+}
+
+#[cfg(feature = "zookeeper-client")]
+#[tokio::test]
+#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
+async fn tenants_with_sasl_share_a_tree_with_others_whoever_was_first() {
+    use docent::zookeeper_client::{Sasl, ZookeeperClient};
+    const USERS: &str = r#"Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_me="right" user_you="right"; };"#;
+    let folder = tempfile::tempdir().unwrap();
+    let users = folder.path().join("users");
+    std::fs::write(&users, USERS).unwrap();
+    for sasl_first in [true, false] {
+        let options = ServerOptions::default()
+            .property("java.security.auth.login.config", users.display().to_string())
+            .property(
+                "zookeeper.authProvider.sasl",
+                "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+            );
+        let server = RealServer::start_with(options).await.unwrap();
+        let sasl = |name: &str| {
+            builder(&server).zookeeper_client(ZookeeperClient::new().sasl(Sasl::digest_md5(name, "right")))
+        };
+        let mut tenants = vec![
+            (sasl("me"), "/svc-me"),
+            (sasl("you"), "/svc-you"),
+            (builder(&server).auth_digest("a", "word").allow_plaintext_auth(), "/svc-a"),
+            (builder(&server), "/open"),
+        ];
+        if !sasl_first {
+            tenants.reverse();
+        }
+        let mut standing = Vec::new();
+        for (tenant, home) in tenants {
+            standing.push(all_recipes(tenant, home, home).await);
+        }
+        for client in standing {
+            soon(client.close()).await;
+        }
+    }
+}
