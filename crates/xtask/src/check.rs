@@ -40,7 +40,8 @@ pub(crate) fn run() -> Result<()> {
     })?;
     stages.run("default features", default_features)?;
     stages.run("dependencies", dependencies)?;
-    stages.finish()
+    stages.finish();
+    Ok(())
 }
 
 /// The code of defects, which only the simulation is built with. It has a build folder of its own, so that

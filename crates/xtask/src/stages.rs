@@ -1,26 +1,25 @@
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// CI allows 45 minutes, the checks before this included: past this budget somebody has to make something
-/// faster.
-const BUDGET: Duration = Duration::from_secs(38 * 60);
+/// How long a chore of CI should take at most, on two cores.
+const TARGET: Duration = Duration::from_secs(25 * 60);
 
 /// Announces the stages of a chore, and says how long each took.
 #[derive(Debug)]
 pub(crate) struct Stages {
     started: Instant,
-    budget: Option<Duration>,
+    target: Option<Duration>,
     seconds: Vec<(&'static str, f64)>,
 }
 
 impl Stages {
     pub(crate) fn start() -> Self {
-        Self { started: Instant::now(), budget: Some(BUDGET), seconds: Vec::new() }
+        Self { started: Instant::now(), target: Some(TARGET), seconds: Vec::new() }
     }
 
     /// Stages of a chore that CI does not run.
     pub(crate) fn unbounded() -> Self {
-        Self { budget: None, ..Self::start() }
+        Self { target: None, ..Self::start() }
     }
 
     /// Runs one stage.
@@ -32,18 +31,16 @@ impl Stages {
         done
     }
 
-    /// Prints the seconds of each stage.
-    ///
-    /// # Errors
-    /// When all together took longer than CI may.
-    pub(crate) fn finish(self) -> Result<()> {
+    /// Prints the seconds of each stage, and says when all together took longer than they should: a slow machine is
+    /// no error.
+    pub(crate) fn finish(self) {
         let total = self.started.elapsed();
         for (name, seconds) in &self.seconds {
             println!("{seconds:8.1} s  {name}");
         }
         println!("{:8.1} s  in all", total.as_secs_f64());
-        let budget = self.budget.unwrap_or(Duration::MAX);
-        ensure!(total <= budget, "took {} s, of {} s allowed", total.as_secs(), budget.as_secs());
-        Ok(())
+        if let Some(target) = self.target.filter(|target| total > *target) {
+            println!("notice: this took {} s; the target is {} s on two cores", total.as_secs(), target.as_secs());
+        }
     }
 }
