@@ -167,7 +167,7 @@ pub async fn claim_all(
                 };
                 let mut read = reads.all(attempts.deadline).await;
                 if let Ok(nodes) = &read {
-                    let crowded = crowded(&own, nodes);
+                    let crowded = crowded(&own, nodes, czxid);
                     match Rivals::of(&generation, crowded).evict(czxid, attempts.deadline).await {
                         Ok(superseded) => mark_lost(held.iter().flatten().map(Hold::state), &superseded),
                         Err(unread) => read = Err(unread),
@@ -214,10 +214,11 @@ fn own_proofs(claims: &[ClaimPaths]) -> Vec<Option<String>> {
     claims.iter().map(|claim| claim.handed_out.then(|| claim.proof.clone())).collect()
 }
 
-/// The proofs of our claims whose nodes have other children.
-fn crowded(own: &[Option<String>], nodes: &[Option<Node>]) -> Vec<String> {
-    let has_others = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.stat.num_children > 1);
-    let crowded = own.iter().zip(nodes).filter(|(_, node)| has_others(node));
+/// The proofs of our claims whose nodes have other children, or other ones than when the transaction `czxid`
+/// made ours.
+fn crowded(own: &[Option<String>], nodes: &[Option<Node>], czxid: i64) -> Vec<String> {
+    let is_crowded = |node: &Node| node.stat.num_children > 1 || node.stat.pzxid != czxid;
+    let crowded = own.iter().zip(nodes).filter(|(_, node)| node.as_ref().is_some_and(is_crowded));
     crowded.filter_map(|(own, _)| own.clone()).collect()
 }
 
@@ -332,5 +333,25 @@ fn hold(
 fn give_back(node: Arc<OwnedNode>) {
     if node.leave() {
         drop(Deletion::new(node));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    #[test]
+    fn a_claim_is_looked_at_where_its_node_has_other_children_than_when_it_was_made() {
+        const MADE: i64 = 7;
+        let is_crowded = |num_children, pzxid| {
+            let stat = docent_proto::Stat { num_children, pzxid, ..Default::default() };
+            let node = Node { data: Bytes::new(), stat: stat.into() };
+            !crowded(&[Some("/item/1-claim".to_owned())], &[Some(node)], MADE).is_empty()
+        };
+        assert!(!is_crowded(1, MADE));
+        assert!(is_crowded(2, MADE), "of an earlier claim");
+        assert!(is_crowded(1, 9), "of a later claim, which deleted ours");
+        assert_eq!(crowded(&[None], &[None], MADE), Vec::<String>::new());
     }
 }

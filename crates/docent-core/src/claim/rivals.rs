@@ -125,10 +125,13 @@ impl<'a> Rivals<'a> {
         }
     }
 
-    /// Deletes those of the proofs `names` that are earlier than our proof `own`. False if one is later.
+    /// Deletes those of the proofs `names` that are earlier than our proof `own`. False if one is later, or if
+    /// ours is gone: a later claim, or somebody by hand, deleted it.
     async fn evict_from(&self, own: &str, czxid: i64, names: &[String]) -> Result<bool, Unread> {
-        let (node, mut is_newest) = (node_of(own), true);
-        for name in names.iter().filter(|name| is_proof(name) && !own.ends_with(name.as_str())) {
+        let node = node_of(own);
+        let is_own = |name: &&String| own.rsplit('/').next() == Some(name);
+        let mut is_newest = names.iter().any(|name| is_own(&name));
+        for name in names.iter().filter(|name| is_proof(name) && !is_own(name)) {
             let path = format!("{node}/{name}");
             match lookup::stat(self.generation, &path).await.map_err(Unread::Cause)? {
                 Some(stat) if stat.czxid < czxid || planted!(LaterProofGoes) => self.delete(path).await?,
