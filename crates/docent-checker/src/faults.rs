@@ -62,6 +62,11 @@ impl Faults {
         Spans::new(self.select(None, |kind| matches!(kind, FaultKind::Bounced | FaultKind::CutOff)))
     }
 
+    /// Times at which servers granted shorter timeouts than clients asked for.
+    pub(crate) fn short_timeouts(&self) -> Spans {
+        Spans::new(self.select(None, |kind| kind == FaultKind::ShortTimeouts))
+    }
+
     /// Times at which what a client sent, or was sent, was lost.
     pub(crate) fn cuts(&self, client: u32) -> Vec<Span> {
         let is_cut = |kind| matches!(kind, FaultKind::Cut | FaultKind::CutToServer | FaultKind::CutToClient);

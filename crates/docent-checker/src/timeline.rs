@@ -17,6 +17,8 @@ pub(crate) struct Timeline {
     pub(crate) rough: Spans,
     /// Times at which something was wrong, or it was not connected, by its own word.
     pub(crate) apart: Spans,
+    /// Times at which it was connected since servers granted shorter timeouts only, so that it may get no lease.
+    pub(crate) short: Spans,
     /// Times at which its process stood still.
     pub(crate) frozen: Spans,
 }
@@ -49,6 +51,7 @@ impl Timeline {
             let apart = rough.iter().copied().chain(unnoticed).chain(life.unconnected());
             life.apart = Spans::new(apart.collect());
             life.rough = Spans::new(rough);
+            life.short = Spans::new(life.connected_in(&faults.short_timeouts()));
             life.frozen = faults.frozen(client.number);
         }
         lives
@@ -87,6 +90,15 @@ impl Timeline {
         let over = [self.crashed, self.closing].into_iter().flatten().min();
         spans.extend(since.into_iter().chain(over).map(|from| Span { from, until: Duration::MAX }));
         spans
+    }
+
+    /// Times at which it was connected by links that were taken up at these times.
+    fn connected_in(&self, taken_up: &Spans) -> Vec<Span> {
+        let ends = self.links.iter().skip(1).map(|next| next.at).chain([Duration::MAX]);
+        let links = self.links.iter().zip(ends);
+        let connected = links.filter(|(link, _)| link.state == LinkState::Connected);
+        let those = connected.filter(|(link, _)| taken_up.at(link.at).is_some());
+        those.map(|(link, until)| Span { from: link.at, until }).collect()
     }
 
     /// Time from the end of a cut until the client notices that its link is useless, because bytes were lost.

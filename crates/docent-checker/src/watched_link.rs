@@ -1,6 +1,6 @@
 //! Events and replies of one link of a client that watches, held against the journal.
 
-use crate::journal::Change;
+use crate::journal::{Change, ChangeKind};
 use crate::watch_model::{Told, WatchModel};
 use crate::watched_tree::WatchedTree;
 use crate::watcher::{Heard, WatcherLink};
@@ -15,6 +15,8 @@ pub(crate) struct WatchedLink<'a> {
     pub(crate) watches: WatchModel,
     /// Names that the client proved by digests.
     pub(crate) proved: BTreeSet<String>,
+    /// Sessions that are over, of all clients.
+    pub(crate) ended: BTreeSet<i64>,
     /// Changes that the link has not come to.
     left: &'a [Change],
     /// The transaction it has come to.
@@ -32,6 +34,7 @@ impl<'a> WatchedLink<'a> {
             tree: WatchedTree::new(),
             watches: WatchModel::default(),
             proved: BTreeSet::new(),
+            ended: BTreeSet::new(),
             left: journal,
             zxid: 0,
             due: Vec::new(),
@@ -74,6 +77,9 @@ impl<'a> WatchedLink<'a> {
         for change in now {
             self.due.extend(self.watches.tell(change));
             self.tree.apply(change);
+            if matches!(change.kind, ChangeKind::Ended(_)) {
+                self.ended.insert(change.session);
+            }
         }
         (self.left, self.zxid) = (left, zxid);
         true

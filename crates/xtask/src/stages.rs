@@ -40,7 +40,11 @@ impl Stages {
         }
         println!("{:8.1} s  in all", total.as_secs_f64());
         if let Some(target) = self.target.filter(|target| total > *target) {
-            println!("notice: this took {} s; the target is {} s on two cores", total.as_secs(), target.as_secs());
+            println!(
+                "notice: this took {} s; the target is {} s on two cores",
+                total.as_secs(),
+                target.as_secs()
+            );
         }
     }
 }

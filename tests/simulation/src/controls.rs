@@ -128,15 +128,16 @@ impl Controls {
         std::mem::take(&mut self.lock().granted)
     }
 
-    /// A client has this session now.
+    /// A client has taken up this session.
     pub(crate) fn attached(&self, session: i64, client: ClientId) {
         let sessions = &mut self.lock().sessions;
-        if sessions.last() != Some(&(session, client)) {
+        // It may take up an earlier one once more to end it.
+        if !sessions.contains(&(session, client)) {
             sessions.push((session, client));
         }
     }
 
-    /// The session that a client had last.
+    /// The newest session of a client.
     pub(crate) fn session(&self) -> Option<i64> {
         self.lock().sessions.last().map(|(session, _)| *session)
     }

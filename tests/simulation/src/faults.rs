@@ -196,7 +196,10 @@ impl Victims<'_, '_> {
         };
         let Some(path) = victim(server, session, first) else { return false };
         let owner = server.node(&path).map(|node| node.stat.ephemeral_owner);
-        let struck = self.clients.iter().find(|client| client.controls.session() == owner).unwrap_or(client);
+        let owns = |client: &&ClientHost| {
+            client.controls.sessions().iter().any(|(session, _)| Some(*session) == owner)
+        };
+        let struck = self.clients.iter().find(owns).unwrap_or(client);
         self.recorder.client(struck.id()).write(EventKind::Fault(FaultKind::Deleted));
         self.operator.delete(path);
         true

@@ -7,11 +7,15 @@ use std::collections::BTreeSet;
 
 /// **Answers about nodes, sessions and watches**: the number of nodes below one, a session's ephemeral nodes,
 /// and whether a node is there are those of the journal at the transaction that the reply names. A check for
-/// a watch, and a removal, find the link's own. A client has the address and the credentials that it proved.
+/// a watch, and a removal, find the link's own; a check also finds those that the client's earlier sessions
+/// have until they end. A client has the address and the credentials that it proved.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
-    for link in &analysis.facts().watchers {
+    let links = &analysis.facts().watchers;
+    for (place, link) in links.iter().enumerate() {
+        let earlier = links[..place].iter().filter(|earlier| earlier.folder == link.folder);
+        let earlier: BTreeSet<i64> = earlier.map(|earlier| earlier.session).collect();
         let judge = |followed: &WatchedLink<'_>, request: &Request, result: &Result<Response, Code>| {
-            wrong(followed, link, request, result).map(|due| {
+            wrong(followed, link, &earlier, request, result).map(|due| {
                 format!("session {:#x}: {request:?} was answered {result:?}, not {due}", link.session)
             })
         };
@@ -31,6 +35,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 fn wrong(
     followed: &WatchedLink<'_>,
     link: &WatcherLink,
+    earlier: &BTreeSet<i64>,
     request: &Request,
     result: &Result<Response, Code>,
 ) -> Option<String> {
@@ -54,7 +59,9 @@ fn wrong(
             (due != paths).then(|| format!("{due:?}"))
         }
         Request::CheckWatches { path, kind } => {
-            checked(followed.watches.has(path, *kind), is_below(path, &link.folder), result)
+            let is_over = |session: &i64| *session == link.session || followed.ended.contains(session);
+            let is_alone = is_below(path, &link.folder) && earlier.iter().all(is_over);
+            checked(followed.watches.has(path, *kind), is_alone, result)
         }
         Request::RemoveWatches { path, kind } => checked(followed.watches.has(path, *kind), true, result),
         Request::WhoAmI => wrong_names(&followed.proved, result),
@@ -87,7 +94,9 @@ fn wrong_names(proved: &BTreeSet<String>, result: &Result<Response, Code>) -> Op
 #[cfg(test)]
 mod tests {
     use crate::check::told::tests::{created, ended, link, reply, run};
+    use crate::journal::Change;
     use crate::violation::Invariant::W2;
+    use crate::watcher::WatcherLink;
     use docent_proto::{ClientInfo, Code, Request, Response, WatchKind, WatchMode};
 
     fn broken(request: Request, result: Result<Response, Code>) -> bool {
@@ -129,6 +138,20 @@ mod tests {
         assert!(!broken(check("/others"), Ok(Response::Empty)), "others may watch there");
         let remove = Request::RemoveWatches { path: "/others".into(), kind: WatchKind::Any };
         assert!(broken(remove, Ok(Response::Empty)));
+    }
+
+    #[test]
+    fn a_watch_of_an_earlier_session_is_found_until_that_ends() {
+        const EARLIER: i64 = 90;
+        let found_after = |journal: &[Change]| {
+            let check = Request::CheckWatches { path: "/own/not".into(), kind: WatchKind::Data };
+            let mut run = run(journal, link(vec![reply(3, check, Ok(Response::Empty))]));
+            run.facts.watchers.insert(0, WatcherLink { session: EARLIER, ..link(Vec::new()) });
+            crate::check(&run)
+        };
+        let end = |zxid| Change { session: EARLIER, ..ended(zxid) };
+        assert_eq!(found_after(&[created(3, "/a", 0), end(4)]), []);
+        assert_eq!(found_after(&[end(2), created(3, "/a", 0)])[0].invariant, W2);
     }
 
     #[test]

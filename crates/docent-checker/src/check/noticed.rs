@@ -14,7 +14,8 @@ use std::time::Duration;
 /// version can decode the item, one of them that waits claims it, or another one, whoever stands before it in
 /// the line.
 ///
-/// Nothing is asked while anything is wrong with the consumer that waits there, or was a moment before. The
+/// Nothing is asked while anything is wrong with the consumer that waits there, or was a moment before, nor
+/// while its session may be too short for a lease. The
 /// first two in the line watch: while anything is wrong with another one in it, one second more is allowed,
 /// and while it is with two, the time until those behind them look by themselves. Each client of the older
 /// version in the line is allowed the time to make way. Items that nobody can decode, and queues in ordered
@@ -133,9 +134,10 @@ fn last_wrong(
     until: Duration,
 ) -> Option<Duration> {
     let reconnect = analysis.tolerances().reconnect;
-    let apart = &analysis.life(client)?.apart;
-    let last = apart.between(from.saturating_sub(reconnect), until).last()?;
-    Some(last.until.saturating_add(reconnect))
+    let life = analysis.life(client)?;
+    let last = |spans: &Spans| spans.between(from.saturating_sub(reconnect), until).last();
+    let last = [&life.apart, &life.short].into_iter().filter_map(last).map(|span| span.until).max()?;
+    Some(last.saturating_add(reconnect))
 }
 
 /// Time that is allowed besides, while others in the line may not watch, or make way.
@@ -191,7 +193,7 @@ fn make_way(analysis: &Analysis<'_>) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{FaultKind, LinkState};
+    use crate::event::{EventKind, FaultKind, LinkState};
     use crate::history::{HistoryBuilder, QueueEvents};
     use crate::journal::EndCause;
     use crate::violation::Invariant::Q8;
@@ -236,6 +238,20 @@ mod tests {
         history.at(5_000).put(0, 7);
         history.end(20_000).holds();
         history.at(21_000).heal(1, FaultKind::Cut).link(1, LinkState::Connected);
+        history.clone().end(24_000).holds();
+        history.end(40_000).breaks(Q8);
+    }
+
+    #[test]
+    fn who_may_get_no_lease_need_not_notice_until_it_connects_again() {
+        let mut history = HistoryBuilder::new();
+        history.at(3_000).take(1, true);
+        history.at(4_000).world(EventKind::Fault(FaultKind::ShortTimeouts));
+        history.at(4_100).link(1, LinkState::Suspended).at(4_200).link(1, LinkState::Connected);
+        history.at(4_500).world(EventKind::Healed(FaultKind::ShortTimeouts));
+        history.at(5_000).put(0, 7);
+        history.clone().end(20_000).holds();
+        history.at(21_000).link(1, LinkState::Suspended).at(21_100).link(1, LinkState::Connected);
         history.clone().end(24_000).holds();
         history.end(40_000).breaks(Q8);
     }

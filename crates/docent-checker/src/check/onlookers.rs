@@ -46,7 +46,7 @@ fn truth(analysis: &Analysis<'_>, onlooker: &Onlooker<'_>, firsts: &Firsts) -> O
             since = *at;
             return None;
         };
-        let from = at.saturating_sub(tolerances.news);
+        let from = at.saturating_sub(tolerances.news + tolerances.lag);
         let from = if matches!(onlooker.steps[0].1, Onlooking::Asks(_)) { since.min(from) } else { from };
         let well = life.apart.spare(from.saturating_sub(tolerances.reconnect), *at);
         let until = *at + tolerances.grain;
@@ -91,6 +91,7 @@ mod tests {
     use crate::event::{AttemptId, EventKind, FaultKind};
     use crate::history::{ElectionEvents, HistoryBuilder, LOCK};
     use crate::violation::Invariant::O1;
+    use std::time::Duration;
 
     /// The first one leads until 5 s, then the second one.
     fn terms() -> (HistoryBuilder, Option<u64>, Option<u64>) {
@@ -137,6 +138,16 @@ mod tests {
         look(&mut history, 5_500, Onlooking::Asks(LOCK.to_owned()));
         look(&mut history, 5_510, Onlooking::Shown(first));
         history.end(9_000).breaks(O1);
+    }
+
+    #[test]
+    fn a_leader_is_shown_for_longer_where_servers_may_be_behind() {
+        let (_, first, _) = terms();
+        let (mut history, ..) = terms();
+        look(&mut history, 5_500, Onlooking::Asks(LOCK.to_owned()));
+        look(&mut history, 5_510, Onlooking::Shown(first));
+        history.run.facts.tolerances.lag = Duration::from_secs(1);
+        history.end(9_000).holds();
     }
 
     #[test]
