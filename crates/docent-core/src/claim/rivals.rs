@@ -52,7 +52,7 @@ impl<'a> Rivals<'a> {
         rivals
     }
 
-    /// The look at the nodes of the claims with these `proofs`, each of which has another child.
+    /// The look at the nodes of the claims with these `proofs`, whose children are not as the claims left them.
     pub(super) fn of(generation: &'a SessionGeneration, proofs: Vec<String>) -> Self {
         let own = proofs.into_iter().map(|proof| Own { proof, node: None }).collect();
         Self { generation, own, listing: None }
