@@ -1,5 +1,6 @@
 //! Contenders of the batteries of faults: in this process, and in ones of their own, to be frozen.
 
+use docent::client::ClientBuilder;
 use docent::{Client, ErrorKind};
 use docent_battery::battery::{ContenderSetup, Fault, Step};
 use std::env;
@@ -50,6 +51,16 @@ pub fn process(program: &str, setup: &ContenderSetup) -> Command {
 /// # Errors
 /// When there are more arguments or less, or it does not connect.
 pub async fn in_process<const FURTHER: usize>() -> Result<(Client, [String; FURTHER]), Box<dyn Error>> {
+    let (builder, further) = builder_in_process()?;
+    Ok((builder.connect().await?, further))
+}
+
+/// As [`in_process`], before it connects.
+///
+/// # Errors
+/// When there are more arguments or less.
+pub fn builder_in_process<const FURTHER: usize>() -> Result<(ClientBuilder, [String; FURTHER]), Box<dyn Error>>
+{
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [connect_string, namespace, timeout, tick, further @ ..] = &arguments[..] else {
         return Err("a setup is needed: see the source".into());
@@ -58,13 +69,11 @@ pub async fn in_process<const FURTHER: usize>() -> Result<(Client, [String; FURT
         return Err(format!("{FURTHER} arguments are needed after the setup: see the source").into());
     };
     let millis = |text: &str| text.parse().map(Duration::from_millis);
-    let client = Client::builder(connect_string)
+    let builder = Client::builder(connect_string)
         .namespace(namespace)
         .session_timeout(millis(timeout)?)
-        .server_tick(millis(tick)?)
-        .connect()
-        .await?;
-    Ok((client, further))
+        .server_tick(millis(tick)?);
+    Ok((builder, further))
 }
 
 /// In such a program, once it holds: prints `held`; then, for each line it reads, what its guard says, `held`

@@ -3,7 +3,11 @@
 use docent::Client;
 use docent::discovery::{Instance, Registry};
 use docent_battery::{Backend, TestServer, both_backends};
-use docent_tests::{Stalled, builder, connect, soon};
+use docent_tests::{SESSION, Stalled, builder, connect, soon, tick, until};
+use std::fs;
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 const SERVICE: &str = "orders";
 const FOLDER: &str = "/services";
@@ -43,7 +47,83 @@ async fn stalled(server: &TestServer, updates: u32, act: Act) -> Stalled<()> {
     .await
 }
 
+/// A process of several threads with a registered instance. It is stopped once that was updated.
+struct Stopped {
+    process: Child,
+    input: ChildStdin,
+    says: Lines<BufReader<ChildStdout>>,
+}
+
+impl Stopped {
+    async fn start(server: &TestServer, act: &str, thread: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_instance"));
+        command.args([&server.address().to_string(), server.root()]);
+        command.args([SESSION, tick()].map(|time| time.as_millis().to_string())).args([act, thread]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut process = command.spawn().unwrap();
+        let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let mut stopped = Self { process, input, says: BufReader::new(output).lines() };
+        assert_eq!(soon(stopped.says.next_line()).await.unwrap().as_deref(), Some("ready"));
+        stopped.signal("-STOP").await;
+        stopped
+    }
+
+    async fn signal(&self, signal: &str) {
+        let id = self.process.id().unwrap().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().await.unwrap().success());
+    }
+
+    /// Bytes that its sockets have received and it has not read.
+    fn unread(&self) -> usize {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.process.id().unwrap())).unwrap();
+        let targets = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        let names: Vec<_> = targets.map(|target| target.to_string_lossy().into_owned()).collect();
+        let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+        let unread = sockets.lines().skip(1).filter_map(|line| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            let (_, unread) = fields[4].split_once(':')?;
+            names
+                .contains(&format!("socket:[{}]", fields[9]))
+                .then(|| usize::from_str_radix(unread, 16).unwrap())
+        });
+        unread.sum()
+    }
+
+    /// Lets the process act, and waits until it has.
+    async fn resume(mut self) {
+        self.input.write_all(b"go\n").await.unwrap();
+        self.signal("-CONT").await;
+        assert_eq!(soon(self.says.next_line()).await.unwrap().as_deref(), Some("done"));
+        soon(self.process.wait()).await.unwrap();
+    }
+}
+
 both_backends! {
+    async fn a_stopped_process_of_several_threads_leaves_the_instance_of_the_next_one_alone(backend: Backend) {
+        /// Whether a thread is late is chance.
+        const TURNS: usize = 10;
+        let server = backend.start().await;
+        let cases = [("deregister", "shared"), ("update", "shared"), ("deregister", "dedicated"), ("update", "dedicated")];
+        for (act, thread) in cases.repeat(TURNS) {
+            let other = connect(&server).await;
+            let process = Stopped::start(&server, act, thread).await;
+            // Whatever it had asked is answered by then.
+            other.get(NODE).await.unwrap();
+            let answered = process.unread();
+            other.delete(NODE, None).await.unwrap();
+            let registry = Registry::new(&other, FOLDER).unwrap();
+            let registration = soon(registry.register(instance("new"))).await.unwrap();
+            soon(registration.update(instance("newer"))).await.unwrap();
+            let before = other.get(NODE).await.unwrap();
+            // The servers' event about the deletion may take a while.
+            until(async || process.unread() > answered).await;
+            process.resume().await;
+            let after = other.get(NODE).await.unwrap();
+            assert_eq!((after.stat, after.data), (before.stat, before.data), "{act} {thread}");
+            soon(other.close()).await;
+        }
+    }
+
     async fn a_stalled_process_leaves_the_instance_of_the_next_one_alone(backend: Backend) {
         let server = backend.start().await;
         for updates in [0, 1, 2] {

@@ -53,7 +53,7 @@ async fn delete_exactly(
     match lookup::stat(context, path).await {
         Ok(Some(stat)) if stat.czxid == czxid => {
             let delete = MultiOp::Delete { path: path.to_owned(), version: -1 };
-            Ok(Some(ExactWrite::submit_on(Some(losses), marker, [delete], Lane::Cleanup)))
+            Ok(Some(ExactWrite::submit_on((losses, None), marker, delete, Lane::Cleanup)))
         }
         looked => {
             marker.unused();

@@ -1,6 +1,6 @@
 use super::Marker;
 use crate::session::ask::{PAUSE, ask};
-use crate::session::{Cause, Lane, Outcome, Pending, Reply, SessionEnd, lookup};
+use crate::session::{Cause, Lane, Outcome, Pending, Reply, Session, SessionEnd, Watch, lookup};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -42,16 +42,24 @@ pub(crate) enum Ended {
 impl ExactWrite {
     /// Submits `ops`: they have their place in the order of calls when this returns.
     pub(crate) fn submit(marker: Marker, ops: impl IntoIterator<Item = MultiOp>, lane: Lane) -> Self {
-        Self::submit_on(None, marker, ops, lane)
+        Self::submit_with(marker, ops, |session, write| session.submit(write, lane))
     }
 
-    /// As [`submit`](Self::submit), but with `losses` lost links only before another one is lost: a look at a
-    /// node over an earlier link may be out of date after that.
+    /// As [`submit`](Self::submit), but only with `losses` lost links and before `watch` fires: what was known
+    /// of a node may be out of date after that.
     pub(crate) fn submit_on(
-        losses: Option<u64>,
+        (losses, watch): (u64, Option<&Watch>),
+        marker: Marker,
+        op: MultiOp,
+        lane: Lane,
+    ) -> Self {
+        Self::submit_with(marker, [op], |session, write| session.submit_on(write, lane, losses, watch))
+    }
+
+    fn submit_with(
         marker: Marker,
         ops: impl IntoIterator<Item = MultiOp>,
-        lane: Lane,
+        submit: impl FnOnce(&dyn Session, Request) -> Pending,
     ) -> Self {
         let id = Bytes::copy_from_slice(marker.context.fresh_id().as_bytes());
         // The marker comes first: where another operation is refused, it is certain that the marker had its
@@ -59,10 +67,7 @@ impl ExactWrite {
         let mut all = vec![set(&marker, &id)];
         all.extend(ops);
         let session = &marker.context.session;
-        let reply = match losses {
-            Some(losses) => session.submit_on(Request::Multi(all), lane, losses),
-            None => session.submit(Request::Multi(all), lane),
-        };
+        let reply = submit(&**session, Request::Multi(all));
         Self { marker: Some(marker), id, reply, lost: false }
     }
 

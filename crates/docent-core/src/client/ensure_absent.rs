@@ -40,7 +40,7 @@ pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
             }
         };
         let delete = MultiOp::Delete { path: full.clone(), version };
-        let mut write = ExactWrite::submit_on(Some(losses), marker, [delete], Lane::Call);
+        let mut write = ExactWrite::submit_on((losses, None), marker, delete, Lane::Call);
         let cause = match write.ended(attempts.deadline).await {
             Ended::Applied(..) | Ended::Failed(_, Code::NO_NODE) => return Ok(()),
             // Its data was set meanwhile, or it is another node by now.

@@ -47,6 +47,11 @@ impl Armed {
         self.version
     }
 
+    /// The watch; `None` once it fired.
+    pub(super) fn watch(&self) -> Option<&Watch> {
+        self.watch.as_deref()
+    }
+
     /// True when its version tells it apart from a node that somebody made in its place since: such a one
     /// begins with version 0.
     pub(super) fn is_told_apart(&self) -> bool {

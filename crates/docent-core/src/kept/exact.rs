@@ -26,7 +26,8 @@ pub(super) async fn submit(
     Ok(ExactWrite::submit(marker(shared, generation, full).await?, ops, Lane::Call))
 }
 
-/// Submits `op`, which rests on the node being as it was seen, if it is so by then.
+/// Submits `op`, which rests on the node being as it was seen. It is sent only if the link has told of no change
+/// of the node by then, also of one that came while the process was stalled.
 pub(super) async fn submit_known(
     shared: &Shared,
     generation: &Arc<SessionGeneration>,
@@ -34,15 +35,23 @@ pub(super) async fn submit_known(
     op: MultiOp,
 ) -> Result<Option<ExactWrite>, Trouble> {
     let marker = marker(shared, generation, op.path()).await?;
-    // A process that was stalled may not have read the watch's event yet: the runtime polls the link before
-    // it resumes this task.
-    tokio::task::yield_now().await;
     // After the marker, which may have been waited for.
     let Some(losses) = known.stands(generation) else {
         marker.unused();
         return Ok(None);
     };
-    Ok(Some(ExactWrite::submit_on(Some(losses), marker, [op], Lane::Call)))
+    Ok(Some(ExactWrite::submit_on((losses, known.watch()), marker, op, Lane::Call)))
+}
+
+/// Submits `op`, which rests on what a look showed that was sent after `losses` lost links.
+pub(super) async fn submit_on(
+    shared: &Shared,
+    generation: &Arc<SessionGeneration>,
+    losses: u64,
+    op: MultiOp,
+) -> Result<ExactWrite, Trouble> {
+    let marker = marker(shared, generation, op.path()).await?;
+    Ok(ExactWrite::submit_on((losses, None), marker, op, Lane::Call))
 }
 
 async fn marker(shared: &Shared, generation: &Arc<SessionGeneration>, full: &str) -> Result<Marker, Trouble> {

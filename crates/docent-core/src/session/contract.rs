@@ -27,10 +27,11 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
         self.submit(request, Lane::Call).until(deadline)
     }
 
-    /// As [`submit`](Self::submit), but with `losses` lost links only before another one is lost: else it
-    /// ends with [`Cause::LinkLost`](super::Cause::LinkLost) and is not sent. What was known of a node may
-    /// not be so any more after that.
-    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending;
+    /// As [`submit`](Self::submit), for a request that rests on what is known of a node: it is sent only with
+    /// `losses` lost links, and before `watch` fires or the link tells of a change of a node of the request.
+    /// Else it ends with [`Cause::LinkLost`](super::Cause::LinkLost). What came while the process was stalled
+    /// counts, where the session [orders events](Self::orders_events).
+    fn submit_on(&self, request: Request, lane: Lane, losses: u64, watch: Option<&Watch>) -> Pending;
 
     /// The cause for which `request` would not be sent now: it is as large as one on which servers closed
     /// the link again and again. `None` in sessions that cannot know.

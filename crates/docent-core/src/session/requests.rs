@@ -108,7 +108,7 @@ pub(super) struct Requests {
     pub(super) queue: VecDeque<Queued>,
     /// Requests of [`Lane::Lease`], which wait for nothing else.
     ahead: VecDeque<Queued>,
-    /// Ids of queued requests that end when the link is lost.
+    /// Ids of queued requests that rest on what the link has told: see [`tie`](Self::tie).
     tied: Vec<u64>,
     pub(super) in_flight: VecDeque<InFlight>,
 }
@@ -150,14 +150,45 @@ impl Requests {
         self.next_id
     }
 
-    /// Ends the request `id` with the link, if it still waits when the link is lost.
-    pub(super) fn end_with_link(&mut self, id: u64) {
+    /// Ties the request `id` to what the link has told so far: it ends if the link is lost, or tells of a change
+    /// of one of its nodes, before it is written.
+    pub(super) fn tie(&mut self, id: u64) {
         // Ids of requests that were written since are dropped when the list would grow.
         if self.tied.len() == self.tied.capacity() {
             let queue = &self.queue;
             self.tied.retain(|id| queue.binary_search_by_key(id, |queued| queued.id).is_ok());
         }
         self.tied.push(id);
+    }
+
+    /// True when the next request is [tied](Self::tie).
+    pub(super) fn is_next_tied(&self) -> bool {
+        self.queue.front().is_some_and(|queued| self.tied.binary_search(&queued.id).is_ok())
+    }
+
+    /// Ends those that are tied and about the node at `path`, which was changed.
+    pub(super) fn changed(&mut self, path: &str, finished: &mut Vec<Finished>) {
+        if self.tied.is_empty() {
+            return;
+        }
+        let queue = &self.queue;
+        let is_about = |id: &u64| {
+            let index = queue.binary_search_by_key(id, |queued| queued.id);
+            index.is_ok_and(|index| is_about(&queue[index].request, path))
+        };
+        let (ended, tied) = std::mem::take(&mut self.tied).into_iter().partition(is_about);
+        self.tied = tied;
+        self.end_unsent(ended, finished);
+    }
+
+    /// Ends requests that were not written yet.
+    fn end_unsent(&mut self, ids: Vec<u64>, finished: &mut Vec<Finished>) {
+        for id in ids {
+            let Ok(index) = self.queue.binary_search_by_key(&id, |queued| queued.id) else { continue };
+            let Some(queued) = self.queue.remove(index) else { continue };
+            self.watch_reads.forget(&queued.request);
+            finished.extend(queued.done.map(|done| (done, Outcome::NotSent(Cause::LinkLost))));
+        }
     }
 
     /// Time of the next call of [`expire`](Self::expire). The request with that deadline has mostly ended
@@ -218,12 +249,8 @@ impl Requests {
 
     /// Takes note that the link is gone, and with it all replies to written requests.
     pub(super) fn link_lost(&mut self, finished: &mut Vec<Finished>) {
-        for id in std::mem::take(&mut self.tied) {
-            let Ok(index) = self.queue.binary_search_by_key(&id, |queued| queued.id) else { continue };
-            let Some(queued) = self.queue.remove(index) else { continue };
-            self.watch_reads.forget(&queued.request);
-            finished.extend(queued.done.map(|done| (done, Outcome::NotSent(Cause::LinkLost))));
-        }
+        let tied = std::mem::take(&mut self.tied);
+        self.end_unsent(tied, finished);
         // The session's own requests are about the link that is gone.
         self.queue.retain(|queued| queued.done.is_some());
         // Backwards: deletes that are sent again go back to the front of the queue, in the order of their
@@ -272,6 +299,13 @@ impl Requests {
                 false
             });
         }
+    }
+}
+
+fn is_about(request: &Request, path: &str) -> bool {
+    match request {
+        Request::Multi(ops) => ops.iter().any(|op| op.path() == path),
+        request => request.path() == Some(path),
     }
 }
 

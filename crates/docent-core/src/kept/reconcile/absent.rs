@@ -29,6 +29,7 @@ impl Reconciler {
         }
         // No earlier create is on its way: each was answered or fenced out (decision 11). So the leader's
         // tree decides.
+        let losses = generation.session.link().borrow().losses;
         let Some(stat) = lookup::stat(generation, &self.full).await? else {
             self.shared.notes.forget_nodes_at(&self.full);
             return Ok(true);
@@ -51,7 +52,7 @@ impl Reconciler {
         if self.life.ttl().is_some() && stat.num_children > 0 {
             touch::remove(generation, &self.full).await?;
         }
-        let delete = self.submit(generation, [self.delete(stat.version)]).await?;
+        let delete = exact::submit_on(&self.shared, generation, losses, self.delete(stat.version)).await?;
         self.deleted(delete).await
     }
 

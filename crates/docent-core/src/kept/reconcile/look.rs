@@ -135,7 +135,7 @@ impl Reconciler {
             if armed.data() == wanted {
                 return Ok(Found::AsWanted(armed));
             }
-            return self.change(generation, self.set(wanted, stat.version)).await;
+            return self.change_known(generation, armed, self.set(wanted, stat.version)).await;
         }
         // A persistent node does not go with any session: there is nothing to wait for.
         if owner == 0 {
@@ -189,12 +189,30 @@ impl Reconciler {
         }
     }
 
+    /// Changes the node, if it is still as it was seen.
+    async fn change_known(
+        &self,
+        generation: &Arc<SessionGeneration>,
+        mut known: Armed,
+        op: MultiOp,
+    ) -> Result<Found, Trouble> {
+        match exact::submit_known(&self.shared, generation, &mut known, op).await? {
+            Some(write) => self.changed(write).await,
+            None => Ok(Found::Changed),
+        }
+    }
+
     pub(super) async fn change(
         &self,
         generation: &Arc<SessionGeneration>,
         op: MultiOp,
     ) -> Result<Found, Trouble> {
-        match exact::written(self.submit(generation, [op]).await?).await? {
+        let write = self.submit(generation, [op]).await?;
+        self.changed(write).await
+    }
+
+    async fn changed(&self, write: ExactWrite) -> Result<Found, Trouble> {
+        match exact::written(write).await? {
             // Somebody else was faster: the next look shows the node that is there now.
             Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
                 Ok(Found::Changed)

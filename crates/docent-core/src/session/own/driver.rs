@@ -32,6 +32,10 @@ const READ_PART: usize = 4;
 /// lease may be among them.
 const TURNS: usize = 4;
 
+/// Time from a read of the link after which it is read again before a request is sent that rests on what it has
+/// told: the process may have been stalled.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// Capacity of the write buffer kept for the next requests, once a larger one is on its way.
 const OUTPUT_KEPT: usize = 64 * 1024;
 
@@ -265,6 +269,7 @@ impl<'a> ServedLink<'a> {
         let mut asked = rung || self.deadline.is_none() || self.more && self.output.is_empty();
         let mut turns = TURNS;
         loop {
+            let begun = self.shared.clock.now();
             let received = self.unread || self.poll_receive(cx)?.is_ready();
             let now = self.shared.clock.now();
             let due = self.deadline.filter(|deadline| now >= *deadline);
@@ -276,7 +281,7 @@ impl<'a> ServedLink<'a> {
                 self.release();
             }
             if (received || asked || due.is_some())
-                && let Some(found) = self.advance(now, received, due.is_some())?
+                && let Some(found) = self.advance(begun, now, received, due.is_some())?
             {
                 return Poll::Ready(Ok(found));
             }
@@ -328,8 +333,15 @@ impl<'a> ServedLink<'a> {
     }
 
     /// Gives the machine the received bytes and the time, and takes from it the bytes to send and the time of
-    /// its next call.
-    fn advance(&mut self, now: Timestamp, received: bool, due: bool) -> Result<Option<News>, LinkError> {
+    /// its next call. The link was last read after `begun`.
+    fn advance(
+        &mut self,
+        begun: Timestamp,
+        now: Timestamp,
+        received: bool,
+        due: bool,
+    ) -> Result<Option<News>, LinkError> {
+        let clock = &self.shared.clock;
         self.shared.change_with(&mut self.deliveries, |machine| {
             if received {
                 self.unread = machine.received(now, &mut self.input, self.withdraw)?;
@@ -340,7 +352,9 @@ impl<'a> ServedLink<'a> {
             if machine.ended().is_some() {
                 return Ok(Some(News::Ended));
             }
-            self.more = machine.write(now, &mut self.output);
+            // More may have come while the process was stalled.
+            let is_drained = !received && clock.now().since(begun) < PAUSE;
+            self.more = machine.write(now, is_drained, &mut self.output);
             self.deadline = machine.next_deadline();
             let attached = machine.link_state().up;
             let news = (attached && !self.attached).then_some(News::Attached);

@@ -25,7 +25,8 @@ use crate::session::heard::Heard;
 use crate::session::lease::Lease;
 use crate::session::requests::{Finished, Requests, WatchRequest, check_size};
 use crate::session::{
-    Cause, Credentials, Lane, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, WatchKind,
+    Cause, Credentials, Lane, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, Watch,
+    WatchKind,
 };
 use crate::time::Timestamp;
 use docent_proto::{Frames, Request};
@@ -196,21 +197,6 @@ impl Machine {
         lane: Lane,
         deadline: Option<Instant>,
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
-        self.submit_on(request, lane, deadline, None)
-    }
-
-    /// As [`submit`](Self::submit), but where `losses` says how many links were lost, only before another one
-    /// is.
-    pub(in crate::session) fn submit_on(
-        &mut self,
-        request: Request,
-        lane: Lane,
-        deadline: Option<Instant>,
-        losses: Option<u64>,
-    ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
-        if losses.is_some_and(|losses| losses != self.losses) {
-            return Err(Cause::LinkLost);
-        }
         match self.phase {
             Phase::Open => {}
             // Deletes of our own nodes are still taken, so that a client that closes leaves none behind.
@@ -226,9 +212,25 @@ impl Machine {
         }
         let (done, outcome) = oneshot::channel();
         let id = self.requests.push(request, lane, deadline, Some(done));
-        if losses.is_some() {
-            self.requests.end_with_link(id);
+        Ok((id, outcome))
+    }
+
+    /// As [`submit`](Self::submit), but only with `losses` lost links, and before `watch` fires or the link
+    /// tells of a change of one of the request's nodes.
+    pub(in crate::session) fn submit_on(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        losses: u64,
+        watch: Option<&Watch>,
+    ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
+        // A watch may have fired a moment ago, with nobody notified of it yet.
+        let stands = |watch: &Watch| watch.registration.as_ref().is_some_and(|one| self.watches.waits(one));
+        if losses != self.losses || !watch.is_none_or(stands) {
+            return Err(Cause::LinkLost);
         }
+        let (id, outcome) = self.submit(request, lane, None)?;
+        self.requests.tie(id);
         Ok((id, outcome))
     }
 

@@ -3,7 +3,7 @@ use super::machine::{Deliveries, Machine, handle};
 use crate::session::lease::Lease;
 use crate::session::{
     Cause, Lane, LinkState, Outcome, Pending, PersistentWatch, Session, SessionCloser, SessionEnd,
-    SessionSettings, WatchKind, Withdraw, link::dialer::Dialer,
+    SessionSettings, Watch, WatchKind, Withdraw, link::dialer::Dialer,
 };
 use crate::task::WakeFlag;
 use crate::time::Clock;
@@ -101,8 +101,8 @@ impl Session for WireSession {
         self.pending(submitted)
     }
 
-    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
-        let submitted = self.0.lock().submit_on(request, lane, None, Some(losses));
+    fn submit_on(&self, request: Request, lane: Lane, losses: u64, watch: Option<&Watch>) -> Pending {
+        let submitted = self.0.lock().submit_on(request, lane, losses, watch);
         self.pending(submitted)
     }
 

@@ -1,5 +1,5 @@
 use crate::session::watch_requests::WatchLists;
-use crate::session::{Fired, SessionEnd, WatchKind};
+use crate::session::{Fired, Registration, SessionEnd, WatchKind};
 use docent_proto::{EventKind, WatchEvent, Watches};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -67,6 +67,20 @@ impl WatchTable {
             WatchKind::Exist => &mut self.exist,
             // They are in a table of their own.
             WatchKind::Child | WatchKind::Persistent => &mut self.child,
+        }
+    }
+
+    /// True until this subscriber's watch fires.
+    pub(super) fn waits(&self, Registration { id, path, kind, .. }: &Registration) -> bool {
+        let table = match kind {
+            WatchKind::Data => &self.data,
+            WatchKind::Exist => &self.exist,
+            WatchKind::Child | WatchKind::Persistent => &self.child,
+        };
+        match table.get(path) {
+            Some(Subscribers::One(only, _)) => only == id,
+            Some(Subscribers::Many(many)) => many.contains_key(id),
+            None => false,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::session::lease::Lease;
 use crate::session::link::dialer::{Ensemble, Start};
 use crate::session::{
     Cause, Lane, LinkState, Outcome, Pending, PersistentWatch, Session, SessionCloser, SessionEnd,
-    SessionSettings, Withdraw,
+    SessionSettings, Watch, Withdraw,
 };
 use crate::time::Clock;
 use docent_proto::Request;
@@ -50,7 +50,7 @@ impl Session for ZookeeperClientSession {
 
     /// The crate tells of lost links a moment late: a request submitted in that moment may go out on the next
     /// link.
-    fn submit_on(&self, request: Request, lane: Lane, losses: u64) -> Pending {
+    fn submit_on(&self, request: Request, lane: Lane, losses: u64, _watch: Option<&Watch>) -> Pending {
         let mut state = self.0.lock();
         if state.down_since.is_some() || self.0.link.borrow().losses != losses {
             return Pending::ready(Outcome::NotSent(Cause::LinkLost));
@@ -60,7 +60,7 @@ impl Session for ZookeeperClientSession {
         }
         let (done, outcome) = oneshot::channel();
         let id = state.waiting.push(request, lane, None, Some(done));
-        state.waiting.end_with_link(id);
+        state.waiting.tie(id);
         self.0.pass_on(&mut state);
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }

@@ -33,7 +33,10 @@ impl Machine {
     }
 
     /// Appends what can be sent now to `out`. True when there is more, for which there was no room.
-    pub(in crate::session) fn write(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
+    ///
+    /// Requests that rest on what the link has told wait, with those behind them, until the link `is_drained`:
+    /// all that was received has been taken in.
+    pub(in crate::session) fn write(&mut self, now: Timestamp, is_drained: bool, out: &mut Vec<u8>) -> bool {
         if self.ended().is_some() {
             return false;
         }
@@ -54,6 +57,7 @@ impl Machine {
             self.send(now, xid, queued, out);
         }
         while out.len() < OUTPUT_WATERMARK
+            && (is_drained || !self.requests.is_next_tied())
             && let Some(queued) = self.requests.queue.pop_front()
         {
             let xid = self.next_xid();

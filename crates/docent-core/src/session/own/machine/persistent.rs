@@ -204,6 +204,7 @@ impl Machine {
         if event.kind == EventKind::Deleted {
             self.ephemerals.deleted(&event.path);
         }
+        self.requests.changed(&event.path, &mut self.deliveries.finished);
         self.watches.fire(event, &mut self.deliveries.fires);
         self.persistent.fire(event, &mut self.deliveries.persistent);
         self.remove_forsaken();

@@ -120,7 +120,7 @@ impl World {
 
     /// Frames that the machine writes now.
     fn written(&mut self) -> Vec<RequestFrame> {
-        self.machine.write(self.now, &mut self.output);
+        self.machine.write(self.now, true, &mut self.output);
         self.frames().into_iter().map(|frame| RequestFrame::decode(frame).unwrap()).collect()
     }
 

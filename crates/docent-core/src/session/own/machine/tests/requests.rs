@@ -69,3 +69,32 @@ fn a_request_above_the_servers_limit_is_refused_and_one_at_the_limit_is_not() {
     let too_large = world.submit(set(limit - overhead + 1)).unwrap_err();
     assert_eq!(too_large, Cause::TooLarge { size: limit + 1, limit });
 }
+
+/// A write of this node that rests on a watch.
+fn tied(world: &mut World, path: &str) -> Receiver<Outcome> {
+    let set = MultiOp::SetData { path: path.to_owned(), data: None, version: 1 };
+    let losses = world.machine.link_state().losses;
+    world.machine.submit_on(Request::Multi(vec![set]), Lane::Call, losses, None).unwrap().1
+}
+
+#[test]
+fn a_write_that_rests_on_a_watch_is_not_sent_once_the_node_was_changed() {
+    let mut world = World::attached();
+    let (mut ours, mut other) = (tied(&mut world, "/ours"), tied(&mut world, "/other"));
+    world.event(EventKind::Deleted, "/ours");
+    assert!(matches!(ours.try_recv(), Ok(Outcome::NotSent(Cause::LinkLost))));
+    assert_eq!(world.written().len(), 1);
+    world.event(EventKind::Deleted, "/other");
+    assert!(other.try_recv().is_err(), "it was sent before that");
+}
+
+#[test]
+fn a_write_that_rests_on_a_watch_waits_until_everything_received_was_taken_in() {
+    let mut world = World::attached();
+    let (_, _first) = world.get("/a", false);
+    let _tied = tied(&mut world, "/ours");
+    let (_, _behind) = world.get("/b", false);
+    assert!(world.machine.write(world.now, false, &mut world.output), "there is more");
+    assert_eq!(world.frames().len(), 1);
+    assert_eq!(world.written().len(), 2);
+}

@@ -31,7 +31,7 @@ impl World {
     fn all_written(&mut self) -> usize {
         let mut count = 0;
         loop {
-            let more = self.machine.write(self.now, &mut self.output);
+            let more = self.machine.write(self.now, true, &mut self.output);
             count += self.frames().len();
             if !more {
                 return count;
