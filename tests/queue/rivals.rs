@@ -77,6 +77,29 @@ both_backends! {
         soon(next.verify()).await.unwrap();
     }
 
+    async fn a_hand_out_of_many_claims_looks_at_them_in_a_few_requests(backend: Backend) {
+        const CLAIMS: usize = 70;
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
+        create(&other, &["/claims", "/items"]).await;
+        for index in 0..CLAIMS {
+            create(&other, &[&nth(index).node]).await;
+        }
+        let wanted: Vec<_> = (0..CLAIMS).map(|index| ClaimRequest { handed_out: false, ..nth(index) }).collect();
+        let claimed = soon(claim_all(&client, &wanted, "test", "take")).await.unwrap();
+        let ClaimResult::All(claims) = claimed else { panic!("{claimed:?}") };
+        let claims: Vec<_> = claims.into_iter().map(|(claim, _)| claim).collect();
+        let before = proxy.trace().len();
+        soon(hand_out(&client, &claims.iter().collect::<Vec<_>>(), "take")).await.unwrap();
+        let trace = proxy.trace();
+        let asked = |op| trace[before..].iter().filter(|frame| frame.is_request(op)).count();
+        let [writes, looks] = [OpCode::Multi, OpCode::MultiRead].map(asked);
+        assert_eq!((writes, looks), (1, 3));
+        assert_eq!([OpCode::GetChildren2, OpCode::Sync].map(asked), [0, 0]);
+        assert!(claims.iter().all(Hold::is_held));
+    }
+
     async fn a_consumer_whose_hand_out_was_late_leaves_the_delivery_of_the_next_one_alone(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);

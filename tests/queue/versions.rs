@@ -57,6 +57,19 @@ async fn old_ones_that_left_it(server: &TestServer, count: usize, patience: Dura
 }
 
 both_backends! {
+    async fn in_ordered_mode_a_delayed_item_goes_before_one_that_is_left_to_others(backend: Backend) {
+        let server = backend.start().await;
+        let (newer, older) = (connect(&server).await, connect(&server).await);
+        let patience = Duration::from_secs(60);
+        let newer = of::<Value>(&newer, patience).ordered().build().unwrap();
+        let older = of::<u64>(&older, patience).ordered().build().unwrap();
+        newer.put_with(&json!(7), PutOptions::new().delay(Duration::from_secs(2))).await.unwrap();
+        newer.put(&new_kind()).await.unwrap();
+        let taken = within(PROMPTLY, older.take()).await.unwrap();
+        assert_eq!(*taken.item(), 7);
+        taken.ack().await.unwrap();
+    }
+
     async fn an_item_that_the_first_of_the_line_cannot_decode_is_handed_to_one_behind_them(backend: Backend) {
         for count in [2, 5] {
             let server = backend.start().await;

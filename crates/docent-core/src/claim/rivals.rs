@@ -6,6 +6,7 @@ use crate::operation::Shared;
 use crate::session::ask::ask;
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, lookup};
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, parent};
+use futures_util::future::try_join_all;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -15,7 +16,8 @@ use tokio::time::{Instant, timeout_at};
 pub(super) struct Rivals<'a> {
     generation: &'a SessionGeneration,
     own: Vec<Own>,
-    listing: Option<Pending>,
+    /// The looks under way, in the order of `own`, each with the number of claims that it is about.
+    looks: Vec<(usize, Pending)>,
 }
 
 /// A claim of ours.
@@ -40,14 +42,18 @@ impl<'a> Rivals<'a> {
             Some(Own { proof: node.proof()?.to_owned(), node: Some(Arc::clone(node)) })
         };
         let mut rivals =
-            Self { generation, own: claims.into_iter().filter_map(own).collect(), listing: None };
+            Self { generation, own: claims.into_iter().filter_map(own).collect(), looks: Vec::new() };
         let look = |own: &Own| {
             let list = MultiOp::GetChildren { path: node_of(&own.proof).to_owned() };
             [Some(list), own.node.as_ref().map(|node| MultiOp::GetData { path: node.path.clone() })]
         };
-        let look: Vec<_> = rivals.own.iter().flat_map(look).flatten().collect();
-        if !shared.multi_reads.is_refused() && look.len() <= shared.most_in_a_read() {
-            rivals.listing = Some(generation.session.submit(Request::MultiRead(look), Lane::Call));
+        let most = shared.most_in_a_read() / 2;
+        if !shared.multi_reads.is_refused() && most > 0 {
+            let ask = |own: &[Own]| {
+                let looks = own.iter().flat_map(look).flatten().collect();
+                (own.len(), generation.session.submit(Request::MultiRead(looks), Lane::Call))
+            };
+            rivals.looks = rivals.own.chunks(most).map(ask).collect();
         }
         rivals
     }
@@ -55,12 +61,12 @@ impl<'a> Rivals<'a> {
     /// The look at the nodes of the claims with these `proofs`, whose children are not as the claims left them.
     pub(super) fn of(generation: &'a SessionGeneration, proofs: Vec<String>) -> Self {
         let own = proofs.into_iter().map(|proof| Own { proof, node: None }).collect();
-        Self { generation, own, listing: None }
+        Self { generation, own, looks: Vec::new() }
     }
 
     /// Looks once more than was submitted: that may have been answered before the proofs were made.
     pub(super) fn again(self) -> Self {
-        Self { listing: None, ..self }
+        Self { looks: Vec::new(), ..self }
     }
 
     /// Deletes the proofs of earlier claims. Ours were made by the transaction `czxid`, which was applied
@@ -77,17 +83,18 @@ impl<'a> Rivals<'a> {
             return Ok(Vec::new());
         }
         let evicted = timeout_at(deadline, async {
-            let listed = match self.listing.take() {
-                Some(listing) => listed(&self.own, &listing.await),
-                None => None,
-            };
-            let mut listed = listed.into_iter().flatten();
+            let mut looked = Vec::with_capacity(self.own.len());
+            for (count, look) in std::mem::take(&mut self.looks) {
+                let own = &self.own[looked.len()..][..count];
+                match listed(own, &look.await) {
+                    Some(told) => looked.extend(told),
+                    None => looked.extend(self.look_at(own).await?),
+                }
+            }
+            let left = self.look_at(&self.own[looked.len()..]).await?;
+            looked.extend(left);
             let mut superseded = Vec::new();
-            for own in &self.own {
-                let (names, made_by) = match listed.next() {
-                    Some(looked) => looked,
-                    None => self.look(own).await?,
-                };
+            for (own, (names, made_by)) in self.own.iter().zip(looked) {
                 let is_same = own.node.as_ref().is_none_or(|node| made_by == Some(node.czxid));
                 if !self.evict_from(&own.proof, czxid, &names).await? || !is_same {
                     superseded.push(own.proof.clone());
@@ -96,6 +103,20 @@ impl<'a> Rivals<'a> {
             Ok(superseded)
         });
         evicted.await.unwrap_or(Err(Unread::Cause(Cause::Deadline)))
+    }
+
+    /// Looks one by one, at several at a time.
+    async fn look_at(&self, own: &[Own]) -> Result<Vec<Looked>, Unread> {
+        const AT_ONCE: usize = 64;
+        let mut looked = Vec::with_capacity(own.len());
+        for some in own.chunks(AT_ONCE) {
+            let mut looks = Vec::with_capacity(some.len());
+            for own in some {
+                looks.push(self.look(own));
+            }
+            looked.extend(try_join_all(looks).await?);
+        }
+        Ok(looked)
     }
 
     async fn look(&self, own: &Own) -> Result<Looked, Unread> {

@@ -276,6 +276,8 @@ async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) {
             tracing::debug!(%path, items = items.len(), %error, "failed to hand items out; giving them back");
             served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
             ahead.clear();
+            // Fewer at once may be in time.
+            hand_out_size.unasked();
         }
     }
     desk.shelve_first(ahead);

@@ -24,10 +24,10 @@ pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<Optio
                     None => {}
                     offer => return Ok(offer),
                 },
-                First::Refused => {
+                First::Refused(due) => {
                     // Another consumer may understand it. Until it is done nobody may take the next one.
                     drop(hold);
-                    until_acceptable(&task).await?;
+                    until_acceptable(&task, due).await?;
                 }
                 First::Lost => {}
             }
@@ -85,8 +85,8 @@ async fn for_call(
 enum First {
     /// These, in their order: the first of them that is there.
     Items(Vec<String>),
-    /// An item that this process leaves to others.
-    Refused,
+    /// An item that this process leaves to others. With the time at which another may be the first.
+    Refused(Option<Instant>),
     /// The lock was lost, or the client is being closed, of which the next attempt tells.
     Lost,
 }
@@ -103,7 +103,7 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
             return Ok(First::Items(names));
         }
         if !backlog.is_empty() {
-            return Ok(First::Refused);
+            return Ok(First::Refused(backlog.next()));
         }
         let next = backlog.next();
         tokio::select! {
@@ -125,13 +125,15 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
 }
 
 /// Waits, without the lock, until the first item is one that this process does not leave to others.
-async fn until_acceptable(store: &Arc<Store>) -> Result<(), Error> {
+async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Result<(), Error> {
     let mut idle = Idle::default();
     loop {
-        let again = store.aside.next(Instant::now());
+        let again = store.aside.next(Instant::now()).into_iter().chain(due).min();
         tokio::select! {
             sign = idle.sign(store, None) => match sign? {
-                Sign::Listed(listing) if matches!(store.prospect(&listing, false), Prospect::Refused(_)) => {}
+                Sign::Listed(listing) if matches!(store.prospect(&listing, false), Prospect::Refused(_)) => {
+                    due = in_turn(store, &listing).next();
+                }
                 // The next attempt says so where the client is closed.
                 Sign::Listed(_) | Sign::Due | Sign::Closed => return Ok(()),
             },

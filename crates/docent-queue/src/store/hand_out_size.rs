@@ -26,7 +26,7 @@ impl HandOutSize {
         self.0.store((2 * self.get()).min(prefetch.max(1)), Ordering::Relaxed);
     }
 
-    /// Notes that an item was handed out and no call asked for it.
+    /// Notes that an item was handed out and no call asked for it, or that a write failed.
     pub(crate) fn unasked(&self) {
         self.0.store(1, Ordering::Relaxed);
     }
