@@ -1,8 +1,8 @@
 //! An instance of the service `orders` in a process of several threads, to be stopped:
 //! `instance CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS ACT THREAD`.
 //!
-//! THREAD is `shared` or `dedicated`: where its client runs. Prints `ready` once it is registered and updated once. At
-//! the first line that it reads it does ACT, `deregister` or `update`, prints `done`, and ends.
+//! THREAD is `shared` or `dedicated`: where its client runs. Prints `ready` once it is registered and updated
+//! once. At the first line that it reads it does ACT, `deregister` or `update`, prints `done`, and ends.
 
 use docent::{Instance, Registry};
 use docent_tests::contenders;

@@ -31,8 +31,8 @@ impl Stages {
         done
     }
 
-    /// Prints the seconds of each stage, and says when all together took longer than they should: a slow machine is
-    /// no error.
+    /// Prints the seconds of each stage, and says when all together took longer than they should: a slow
+    /// machine is no error.
     pub(crate) fn finish(self) {
         let total = self.started.elapsed();
         for (name, seconds) in &self.seconds {

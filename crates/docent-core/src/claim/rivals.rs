@@ -58,7 +58,8 @@ impl<'a> Rivals<'a> {
         rivals
     }
 
-    /// The look at the nodes of the claims with these `proofs`, whose children are not as the claims left them.
+    /// The look at the nodes of the claims with these `proofs`, whose children are not as the claims left
+    /// them.
     pub(super) fn of(generation: &'a SessionGeneration, proofs: Vec<String>) -> Self {
         let own = proofs.into_iter().map(|proof| Own { proof, node: None }).collect();
         Self { generation, own, looks: Vec::new() }
@@ -146,7 +147,7 @@ impl<'a> Rivals<'a> {
         }
     }
 
-    /// Deletes those of the proofs `names` that are earlier than our proof `own`. False if one is later, or if
+    /// Deletes those of the proofs `names` that are earlier than our proof `own`. False if one is later, or
     /// ours is gone: a later claim, or somebody by hand, deleted it.
     async fn evict_from(&self, own: &str, czxid: i64, names: &[String]) -> Result<bool, Unread> {
         let node = node_of(own);

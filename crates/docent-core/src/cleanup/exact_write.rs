@@ -45,8 +45,8 @@ impl ExactWrite {
         Self::submit_with(marker, ops, |session, write| session.submit(write, lane))
     }
 
-    /// As [`submit`](Self::submit), but only with `losses` lost links and before `watch` fires: what was known
-    /// of a node may be out of date after that.
+    /// As [`submit`](Self::submit), but only with `losses` lost links and before `watch` fires: what was
+    /// known of a node may be out of date after that.
     pub(crate) fn submit_on(
         (losses, watch): (u64, Option<&Watch>),
         marker: Marker,

@@ -26,8 +26,8 @@ pub(super) async fn submit(
     Ok(ExactWrite::submit(marker(shared, generation, full).await?, ops, Lane::Call))
 }
 
-/// Submits `op`, which rests on the node being as it was seen. It is sent only if the link has told of no change
-/// of the node by then, also of one that came while the process was stalled.
+/// Submits `op`, which rests on the node being as it was seen. It is sent only if the link has told of no
+/// change of the node by then, also of one that came while the process was stalled.
 pub(super) async fn submit_known(
     shared: &Shared,
     generation: &Arc<SessionGeneration>,

@@ -150,8 +150,8 @@ impl Requests {
         self.next_id
     }
 
-    /// Ties the request `id` to what the link has told so far: it ends if the link is lost, or tells of a change
-    /// of one of its nodes, before it is written.
+    /// Ties the request `id` to what the link has told so far: it ends if the link is lost, or tells of a
+    /// change of one of its nodes, before it is written.
     pub(super) fn tie(&mut self, id: u64) {
         // Ids of requests that were written since are dropped when the list would grow.
         if self.tied.len() == self.tied.capacity() {

@@ -32,8 +32,8 @@ const READ_PART: usize = 4;
 /// lease may be among them.
 const TURNS: usize = 4;
 
-/// Time from a read of the link after which it is read again before a request is sent that rests on what it has
-/// told: the process may have been stalled.
+/// Time from a read of the link after which it is read again before a request is sent that rests on what it
+/// has told: the process may have been stalled.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Capacity of the write buffer kept for the next requests, once a larger one is on its way.

@@ -34,8 +34,8 @@ impl Machine {
 
     /// Appends what can be sent now to `out`. True when there is more, for which there was no room.
     ///
-    /// Requests that rest on what the link has told wait, with those behind them, until the link `is_drained`:
-    /// all that was received has been taken in.
+    /// Requests that rest on what the link has told wait, with those behind them, until the link
+    /// `is_drained`: all that was received has been taken in.
     pub(in crate::session) fn write(&mut self, now: Timestamp, is_drained: bool, out: &mut Vec<u8>) -> bool {
         if self.ended().is_some() {
             return false;
