@@ -17,8 +17,8 @@ pub(crate) struct Timeline {
     pub(crate) rough: Spans,
     /// Times at which something was wrong, or it was not connected, by its own word.
     pub(crate) apart: Spans,
-    /// Times at which it was connected by links on which servers granted a shorter timeout, so that it may get no
-    /// lease.
+    /// Times at which it was connected by links on which servers granted a shorter timeout, so that it may
+    /// get no lease.
     pub(crate) short: Spans,
     /// Times at which its process stood still.
     pub(crate) frozen: Spans,
