@@ -3,7 +3,7 @@
 use crate::{builder, connect};
 use docent::{Barrier, Client};
 use docent_battery::battery::abandon_at;
-use docent_battery::{Backend, FrameKind, Proxy, Rule, TestServer, both_backends};
+use docent_battery::{Backend, FrameKind, Proxy, Rule, TestServer, Traced, both_backends};
 use docent_proto::OpCode;
 use docent_tests::soon;
 
@@ -27,6 +27,15 @@ fn requests(proxy: &Proxy, before: usize) -> Vec<(OpCode, usize)> {
         }
     }
     asked
+}
+
+/// Whether a reply that arms the watch came on a link after the one on which the first `op` was asked. A dial
+/// that lost the race may connect later than that.
+fn looked_again(trace: &[Traced], op: OpCode) -> bool {
+    let asked = |frame: &&Traced| frame.kind == FrameKind::Request && frame.op == Some(op);
+    let Some(broken) = trace.iter().find(asked).map(|frame| frame.link) else { return false };
+    let arms = |frame: &Traced| frame.is_reply(OpCode::Exists) || frame.is_reply(OpCode::SetWatches);
+    trace.iter().any(|frame| frame.link > broken && arms(frame))
 }
 
 both_backends! {
@@ -55,9 +64,7 @@ both_backends! {
                     }
                     _ => {}
                 }
-                proxy.until(|trace| trace.iter().rev().take_while(|frame| frame.kind != FrameKind::Connect).any(
-                    |frame| frame.is_reply(OpCode::Exists) || frame.is_reply(OpCode::SetWatches),
-                )).await;
+                proxy.until(|trace| looked_again(trace, op)).await;
                 assert!(!waiting.is_finished(), "{op:?} {fault}: it went on");
                 soon(barrier(&setter).remove()).await.unwrap();
                 drop(soon(waiting).await.unwrap().unwrap_or_else(|error| panic!("{op:?} {fault}: {error}")));

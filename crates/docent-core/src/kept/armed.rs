@@ -47,6 +47,11 @@ impl Armed {
         self.version
     }
 
+    /// Number of links that were lost before the look.
+    pub(super) fn losses(&self) -> u64 {
+        self.losses
+    }
+
     /// The watch; `None` once it fired.
     pub(super) fn watch(&self) -> Option<&Watch> {
         self.watch.as_deref()
