@@ -265,7 +265,7 @@ async fn wait_until(generation: &SessionGeneration, deadline: Option<Timestamp>)
 /// it.
 async fn watch_own_node(held: Arc<HoldState>, readable: bool) -> String {
     until_deleted(&held, readable).await;
-    held.mark_lost(LostReason::NodeDeleted);
+    held.mark_deleted();
     held.path().to_owned()
 }
 

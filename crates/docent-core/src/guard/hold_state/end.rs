@@ -52,6 +52,15 @@ impl HoldState {
         }
     }
 
+    /// Marks the guard lost, whose node is gone. A process that stood still hears of that together with the
+    /// end of its lease: the lease is the cause, once it ran out so long ago that no
+    /// [grace](Self::grace_end) is left.
+    pub(crate) fn mark_deleted(&self) {
+        let (now, lease) = (self.generation.clock.now(), &self.generation.lease);
+        let is_past_grace = lease.lapsed_at(self.mark).is_none_or(|end| now >= end + lease.margin());
+        self.mark_lost(if is_past_grace { self.generation.lost_reason() } else { LostReason::NodeDeleted });
+    }
+
     fn tell_loss(&self, reason: LostReason) {
         let (now, lease) = (self.generation.clock.now(), &self.generation.lease);
         // A guard that nobody looked at for longer than this was not looked after either.
@@ -223,25 +232,24 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    /// A guard whose lease of 20 s, of a session of 30 s, runs out at `end`.
+    fn lapsing(client: &Client, end: Timestamp) -> HoldState {
+        let generation = client.shared().generation();
+        let lease = &generation.lease;
+        let then = end - SECOND * 20;
+        lease.attached(SECOND * 30, then);
+        lease.renew(then, then, then);
+        let mark = lease.mark(end - SECOND).unwrap();
+        let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
+        HoldState::new(Arc::clone(&generation), Arc::new(node), "lock", mark, Beginning::is_creation(), None)
+    }
+
     #[tokio::test]
     async fn a_grace_runs_from_the_end_that_was_noticed_also_if_the_lease_is_renewed_at_that_moment() {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let generation = client.shared().generation();
         let (lease, now) = (&generation.lease, generation.clock.now());
-        // The lease is 20 s of 30 s, and has just run out.
-        lease.attached(SECOND * 30, now - SECOND * 20);
-        let then = now - SECOND * 20;
-        lease.renew(then, then, then);
-        let mark = lease.mark(now - SECOND).unwrap();
-        let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
-        let held = HoldState::new(
-            Arc::clone(&generation),
-            Arc::new(node),
-            "lock",
-            mark,
-            Beginning::is_creation(),
-            None,
-        );
+        let held = lapsing(&client, now);
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
         assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
         // The driver looked at its clock just before the end, and came to renew the lease just after the
@@ -249,5 +257,20 @@ mod tests {
         lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
         assert!(held.grace_end(SECOND) <= Some(generation.clock.now() + SECOND));
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
+    }
+
+    #[tokio::test]
+    async fn a_deletion_heard_of_long_after_the_lease_ran_out_is_put_down_to_the_lease() {
+        // The margin is 10 s. Until it is over, work under a grace must stop for the deletion.
+        let ages =
+            [(1, LostReason::NodeDeleted), (9, LostReason::NodeDeleted), (11, LostReason::LeaseExpired)];
+        for (age, reason) in ages {
+            let client = Client::builder("127.0.0.1:1").build().unwrap();
+            let held = lapsing(&client, client.shared().generation().clock.now() - SECOND * age);
+            held.mark_deleted();
+            assert_eq!(held.lost_reason(), Some(reason), "{age} s after the end");
+            let now = client.shared().generation().clock.now();
+            assert!(held.grace_end(SECOND * 10).is_none_or(|end| end <= now), "{age} s after the end");
+        }
     }
 }
