@@ -29,8 +29,8 @@ fn requests(proxy: &Proxy, before: usize) -> Vec<(OpCode, usize)> {
     asked
 }
 
-/// Whether a reply that arms the watch came on a link after the one on which the first `op` was asked. A dial
-/// that lost the race may connect later than that.
+/// Whether a reply that arms the watch came on a link later than that of the first `op`. The trace may have
+/// further connects after it.
 fn looked_again(trace: &[Traced], op: OpCode) -> bool {
     let asked = |frame: &&Traced| frame.kind == FrameKind::Request && frame.op == Some(op);
     let Some(broken) = trace.iter().find(asked).map(|frame| frame.link) else { return false };

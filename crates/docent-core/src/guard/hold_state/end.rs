@@ -52,9 +52,8 @@ impl HoldState {
         }
     }
 
-    /// Marks the guard lost, whose node is gone. A process that stood still hears of that together with the
-    /// end of its lease: the lease is the cause, once it ran out so long ago that no
-    /// [grace](Self::grace_end) is left.
+    /// Marks the guard lost because its node was deleted. A paused process may receive that event only after
+    /// its lease expired. Once the longest [grace](Self::grace_end) has passed too, the reason is the lease.
     pub(crate) fn mark_deleted(&self) {
         let (now, lease) = (self.generation.clock.now(), &self.generation.lease);
         let is_past_grace = lease.lapsed_at(self.mark).is_none_or(|end| now >= end + lease.margin());
@@ -260,8 +259,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_deletion_heard_of_long_after_the_lease_ran_out_is_put_down_to_the_lease() {
-        // The margin is 10 s. Until it is over, work under a grace must stop for the deletion.
+    async fn a_deletion_received_after_the_grace_has_the_lease_as_its_reason() {
+        // The grace is 10 s at most. Until it has passed, a deletion must end the work under it.
         let ages =
             [(1, LostReason::NodeDeleted), (9, LostReason::NodeDeleted), (11, LostReason::LeaseExpired)];
         for (age, reason) in ages {
