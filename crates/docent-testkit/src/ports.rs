@@ -5,6 +5,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Ports below the range from which systems mostly take those of outgoing connections: a kept port there is
 /// in nobody's way.
@@ -16,6 +18,8 @@ const ATTEMPTS: usize = 200;
 ///
 /// A socket for UDP with the same number stands for the claim. That is exclusive between processes too, takes
 /// nothing away from the server, and goes with the process however that ends.
+///
+/// A process takes a port again only after all others, because clients of an earlier server may still dial it.
 ///
 /// # On drop
 /// Others may take it, once no server listens on it.
@@ -49,7 +53,7 @@ impl Port {
     pub fn claim() -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
         for _ in 0..ATTEMPTS {
-            match Self::claim_number(random_number()) {
+            match Self::claim_number(next_number()) {
                 Ok(port) => return Ok(port),
                 Err(error) => last = error,
             }
@@ -96,10 +100,13 @@ impl Port {
     }
 }
 
-fn random_number() -> u16 {
-    let random = RandomState::new().hash_one(std::process::id());
+/// The next number: each process begins at a random one and takes them in order.
+fn next_number() -> u16 {
+    static NEXT: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(std::process::id()) >> 1));
     let span = u64::from(RANGE.end - RANGE.start);
-    RANGE.start + u16::try_from(random % span).expect("the remainder is below the span, which fits")
+    let offset = NEXT.fetch_add(1, Ordering::Relaxed) % span;
+    RANGE.start + u16::try_from(offset).expect("the remainder is below the span, which fits")
 }
 
 #[cfg(test)]
@@ -116,6 +123,12 @@ mod tests {
         drop(port);
         assert_eq!(Port::claim_number(number).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(listener);
+    }
+
+    #[test]
+    fn a_port_is_not_taken_again_soon() {
+        let numbers: Vec<_> = (0..500).map(|_| Port::claim().unwrap().address().port()).collect();
+        assert_eq!(numbers.iter().collect::<std::collections::HashSet<_>>().len(), numbers.len());
     }
 
     #[test]
