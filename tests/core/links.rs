@@ -5,7 +5,7 @@ use docent_battery::{Backend, Direction, FrameKind, Proxy, Traced, both_backends
 use docent_proto::OpCode;
 use docent_tests::fake::{FakeServer, connected_read_only};
 use docent_tests::{builder, in_time, soon};
-use futures_util::poll;
+use futures_util::{StreamExt, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -142,6 +142,15 @@ async fn ten_second_session(server: &docent_battery::TestServer, proxy: &Proxy) 
 }
 
 both_backends! {
+    async fn the_end_of_a_client_is_no_lost_link(backend: Backend) {
+        let server = backend.start().await;
+        let client = builder(&server, server.connect_string()).connect().await.unwrap();
+        let states = client.state();
+        soon(client.close()).await;
+        let told: Vec<_> = soon(states.map(|now| (now.state, now.suspensions)).collect()).await;
+        assert_eq!(told.last(), Some(&(ConnectionState::Closed, 0)));
+    }
+
     async fn a_create_and_the_listing_after_it_are_one_round_trip_on_a_slow_link(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;

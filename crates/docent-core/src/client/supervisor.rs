@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Pause between attempts after the servers refused our credentials, give or take a quarter: only a person
@@ -34,7 +34,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
             break;
         }
         telemetry::session_lost(&shared.label, end.label());
-        if end == SessionEnd::RolledBack && !goes_on(&shared) {
+        if end == SessionEnd::RolledBack && !goes_on(&shared, &generation) {
             return;
         }
         tell_loss(&shared, &generation, end);
@@ -42,8 +42,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
             SessionEnd::AuthFailed => ConnectionState::AuthFailed,
             _ => ConnectionState::Lost,
         };
-        telemetry::state(&shared.label, state.number());
-        shared.connection.send_modify(|connection| connection.state = state);
+        publish(&shared, &generation, state, generation.losses());
         end_at_servers(&shared, &generation, end);
         if end == SessionEnd::AuthFailed && !pause_after_refusal(&shared).await {
             break;
@@ -130,17 +129,12 @@ async fn closing_over(shared: Arc<Shared>) {
 }
 
 /// Counts a restore of the servers. False when that is the end of the client.
-fn goes_on(shared: &Shared) -> bool {
+fn goes_on(shared: &Shared, generation: &SessionGeneration) -> bool {
     let stop = shared.config.on_rollback == RollbackPolicy::Stop;
     tracing::error!(client = %shared.label, ?stop, "the servers were restored from an older copy");
-    shared.connection.send_modify(|connection| {
-        connection.rollbacks += 1;
-        if stop {
-            connection.state = ConnectionState::RolledBack;
-        }
-    });
+    shared.connection.send_modify(|connection| connection.rollbacks += 1);
     if stop {
-        telemetry::state(&shared.label, ConnectionState::RolledBack.number());
+        publish(shared, generation, ConnectionState::RolledBack, generation.losses());
         shared.closing.cancel();
     }
     !stop
@@ -162,30 +156,19 @@ async fn run_generation(
     mut task: SessionTask,
     over: Over,
 ) -> SessionEnd {
-    let published = AtomicU64::new(0);
     // The session's task wakes for every request, the lease and the link's state hardly ever: `PollOnWake`
     // polls these only when they were woken themselves.
-    let mut attended = PollOnWake::new(attend(shared, generation, &published, over));
+    let mut attended = PollOnWake::new(attend(shared, generation, over));
     tokio::select! {
         biased;
-        end = &mut task => {
-            // A loss of the link that came together with the end counts, too.
-            let missed = generation.losses() - published.load(Relaxed);
-            shared.connection.send_modify(|connection| connection.suspensions += missed);
-            end
-        }
+        end = &mut task => end,
         end = &mut attended => end,
     }
 }
 
-/// Keeps the lease and publishes the link's state beside the session's task; `published` counts the losses
-/// told so far. Resolves when the client closes and that is `over` before the session has ended.
-async fn attend(
-    shared: &Shared,
-    generation: &Arc<SessionGeneration>,
-    published: &AtomicU64,
-    mut over: Over,
-) -> SessionEnd {
+/// Keeps the lease and publishes the link's state beside the session's task. Resolves when the client closes
+/// and that is `over` before the session has ended.
+async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, mut over: Over) -> SessionEnd {
     let mut heartbeat = pin!(heartbeat::keep(generation));
     let mut close = pin!(close(shared, generation));
     let mut link = generation.session.link();
@@ -199,14 +182,14 @@ async fn attend(
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
                 if restored.is_none() || !state.up {
-                    publish(shared, generation, state, published);
+                    publish_link(shared, generation, state);
                 }
             }
             never = &mut heartbeat => match never {},
             Some(()) = OptionFuture::from(restored.as_mut()), if is_up => {
                 restored = None;
                 let state = *link.borrow();
-                publish(shared, generation, state, published);
+                publish_link(shared, generation, state);
             }
             never = &mut close => match never {},
             () = &mut over => return SessionEnd::Closed,
@@ -248,7 +231,7 @@ async fn close_now(shared: &Shared, generation: &SessionGeneration) {
     generation.session.close();
 }
 
-fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, published: &AtomicU64) {
+fn publish_link(shared: &Shared, generation: &SessionGeneration, link: LinkState) {
     let state = match link.up {
         true => ConnectionState::Connected,
         false if link.losses > 0 => ConnectionState::Suspended,
@@ -269,10 +252,15 @@ fn publish(shared: &Shared, generation: &SessionGeneration, link: LinkState, pub
         tell_suspended(shared, generation);
         telemetry::suspended(&shared.label);
     }
+    publish(shared, generation, state, link.losses);
+}
+
+/// Publishes a state of the connection in `generation`, whose link was lost `losses` times by then.
+fn publish(shared: &Shared, generation: &SessionGeneration, state: ConnectionState, losses: u64) {
     telemetry::state(&shared.label, state.number());
     shared.connection.send_modify(|connection| {
         connection.state = state;
         connection.generation = generation.number;
-        connection.suspensions += link.losses - published.swap(link.losses, Relaxed);
+        connection.suspensions += losses - generation.published_losses.swap(losses, Relaxed);
     });
 }

@@ -5,6 +5,7 @@ use crate::session::{SessionEnd, Watch};
 use crate::time::Timestamp;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub(crate) struct SessionGeneration {
     pub(crate) held: HoldTable,
     /// Time of the last check that a ticket has begun to keep the lease young.
     checked: Mutex<Timestamp>,
+    /// Losses of the link that the client's [`ConnectionStatus`](crate::ConnectionStatus) counts.
+    pub(crate) published_losses: AtomicU64,
 }
 
 impl Deref for SessionGeneration {
@@ -31,7 +34,8 @@ impl Deref for SessionGeneration {
 impl SessionGeneration {
     pub(crate) fn new(context: CleanupContext) -> Self {
         let (witness, held) = (Witness::default(), HoldTable::default());
-        Self { context: Arc::new(context), witness, held, checked: Mutex::default() }
+        let (checked, published_losses) = (Mutex::default(), AtomicU64::default());
+        Self { context: Arc::new(context), witness, held, checked, published_losses }
     }
 
     /// The session is over: its guards are lost.
