@@ -2,10 +2,10 @@
 
 use crate::jobs::QUEUE;
 use docent::node::{Acl, Permissions};
-use docent::queue::QueueBuilder;
+use docent::queue::{PutOptions, QueueBuilder};
 use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all, hand_out};
 use docent::transport::{Dialled, Io, ServerAddress, TcpTransport, Transport};
-use docent::{Client, CreateMode, Queue};
+use docent::{Client, CreateMode, ErrorKind, Queue};
 use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{Stalled, builder, child_count, connect, soon, until};
@@ -75,6 +75,40 @@ both_backends! {
         soon(next.verify()).await.unwrap();
         soon(earlier.release()).await.unwrap_err();
         soon(next.verify()).await.unwrap();
+    }
+
+    async fn a_claim_that_an_earlier_holder_deletes_before_it_is_evicted_is_not_held(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other, earlier) = (server.proxy().await, connect(&server).await, connect(&server).await);
+        let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
+        create(&other, &[ITEM]).await;
+        let first = claim(&earlier, true).await;
+        other.delete(CLAIM, None).await.unwrap();
+        // The next one has its claim, and looks at the proof of the first.
+        let held = proxy.add(Rule::on(OpCode::Sync).path(is_of_proof).hold());
+        let claiming = tokio::spawn(async move { (claim(&client, true).await, client) });
+        soon(held.fired()).await;
+        assert_eq!(child_count(&other, ITEM).await, 2);
+        drop(first);
+        until(async || child_count(&other, ITEM).await == 1).await;
+        assert!(other.exists(CLAIM).await.unwrap().is_none(), "both claims were at this path");
+        proxy.heal().await.unwrap();
+        let (next, _client) = soon(claiming).await.unwrap();
+        assert!(!next.is_held());
+    }
+
+    async fn an_item_whose_claim_was_deleted_by_hand_is_moved_and_its_holder_loses_it(backend: Backend) {
+        let server = backend.start().await;
+        let (holder, other) = (connect(&server).await, connect(&server).await);
+        let (theirs, ours) = (jobs(&holder).build().unwrap(), jobs(&other).build().unwrap());
+        soon(ours.put(&1)).await.unwrap();
+        let delivery = soon(theirs.take()).await.unwrap();
+        other.delete(&delivery.path(), None).await.unwrap();
+        let name = delivery.name().to_owned();
+        assert!(soon(ours.reschedule(&name, PutOptions::new().priority(5))).await.unwrap());
+        soon(delivery.ack()).await.unwrap_err();
+        let moved = soon(ours.take()).await.unwrap();
+        assert_eq!((*moved.item(), moved.deliveries()), (1, Some(2)), "the count stays");
     }
 
     async fn a_hand_out_of_many_claims_looks_at_them_in_a_few_requests(backend: Backend) {
@@ -159,6 +193,29 @@ both_backends! {
         until(async || child_count(&other, &claims).await == 0).await;
         let refused = soon(jobs(&other).build().unwrap().take()).await.unwrap_err();
         assert!(refused.to_string().contains(&item), "{refused}");
+    }
+
+    async fn a_consumer_that_may_not_hand_items_out_is_told_so_at_once(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
+        let (theirs, ours) = (jobs(&client).build().unwrap(), jobs(&other).build().unwrap());
+        soon(ours.put_all(&[1, 2, 3])).await.unwrap();
+        let no_create = Permissions::READ | Permissions::DELETE | Permissions::WRITE | Permissions::ADMIN;
+        let items = format!("{QUEUE}/items");
+        for name in children(&other, &items).await {
+            let acl = [Acl::new(no_create, "world", "anyone")];
+            other.set_acl(&format!("{items}/{name}"), acl, None).await.unwrap();
+        }
+        // The first take claims and hands out in one write, later ones one after the other.
+        for items in [1, 1, 3] {
+            let before = proxy.trace().len();
+            let error = soon(theirs.take_batch(items)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NoAuth);
+            let trace = proxy.trace();
+            let writes = trace[before..].iter().filter(|frame| frame.is_request(OpCode::Multi)).count();
+            assert!(writes <= 5, "{writes} writes for {items} items");
+        }
     }
 
     async fn an_item_with_a_child_of_somebody_else_does_not_hold_up_the_next(backend: Backend) {

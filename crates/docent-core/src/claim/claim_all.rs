@@ -157,7 +157,6 @@ pub async fn claim_all(
                     intent.undo(czxid);
                     return Err(error);
                 }
-                let own = own_proofs(&intent.claims);
                 let held = hold(client, intent, wanted, czxid, recipe);
                 drop(under_way);
                 // Reads whose write has no reply may have been answered before it was applied.
@@ -166,10 +165,12 @@ pub async fn claim_all(
                     false => Reads::submit(client.shared(), &generation, &full),
                 };
                 let mut read = reads.all(attempts.deadline).await;
-                if let Ok(nodes) = &read {
-                    let crowded = crowded(&own, nodes, czxid);
-                    match Rivals::of(&generation, crowded).evict(czxid, attempts.deadline).await {
-                        Ok(superseded) => mark_lost(held.iter().flatten().map(Hold::state), &superseded),
+                if let (Some(held), Ok(nodes)) = (&held, &read) {
+                    let crowded: Vec<_> =
+                        crowded(wanted, nodes, czxid).map(|claim| held[claim].state()).collect();
+                    let rivals = Rivals::of(&generation, crowded.iter().map(|claim| &claim.node));
+                    match rivals.evict(czxid, attempts.deadline).await {
+                        Ok(superseded) => mark_lost(crowded, &superseded),
                         Err(unread) => read = Err(unread),
                     }
                 }
@@ -209,23 +210,20 @@ fn refuse_short_lease(
     }
 }
 
-/// Full path of the proof of each claim that is handed out.
-fn own_proofs(claims: &[ClaimPaths]) -> Vec<Option<String>> {
-    claims.iter().map(|claim| claim.handed_out.then(|| claim.proof.clone())).collect()
-}
-
-/// The proofs of our claims whose nodes have other children, or other ones than when the transaction `czxid`
-/// made ours.
-fn crowded(own: &[Option<String>], nodes: &[Option<Node>], czxid: i64) -> Vec<String> {
-    let is_crowded = |node: &Node| node.stat.num_children > 1 || node.stat.pzxid != czxid;
-    let crowded = own.iter().zip(nodes).filter(|(_, node)| node.as_ref().is_some_and(is_crowded));
-    crowded.filter_map(|(own, _)| own.clone()).collect()
+/// The claims that are handed out whose nodes have other children, or other ones than when the transaction
+/// `czxid` made the claims.
+fn crowded(wanted: &[ClaimRequest], nodes: &[Option<Node>], czxid: i64) -> impl Iterator<Item = usize> {
+    let is_crowded = move |node: &Node| node.stat.num_children > 1 || node.stat.pzxid != czxid;
+    let claims = wanted.iter().zip(nodes).enumerate();
+    claims.filter_map(move |(claim, (wanted, node))| {
+        (wanted.handed_out && node.as_ref().is_some_and(is_crowded)).then_some(claim)
+    })
 }
 
 /// Marks the claims as lost whose proofs are `superseded`.
-pub(super) fn mark_lost<'a>(claims: impl Iterator<Item = &'a Arc<HoldState>>, superseded: &[String]) {
+pub(super) fn mark_lost<'a>(claims: impl IntoIterator<Item = &'a Arc<HoldState>>, superseded: &[String]) {
     let is_superseded = |proof: &str| superseded.iter().any(|other| other == proof);
-    for claim in claims.filter(|claim| claim.node.proof().is_some_and(is_superseded)) {
+    for claim in claims.into_iter().filter(|claim| claim.node.proof().is_some_and(is_superseded)) {
         claim.mark_lost(LostReason::NodeDeleted);
     }
 }
@@ -344,14 +342,15 @@ mod tests {
     #[test]
     fn a_claim_is_looked_at_where_its_node_has_other_children_than_when_it_was_made() {
         const MADE: i64 = 7;
-        let is_crowded = |num_children, pzxid| {
+        let is_crowded = |handed_out, num_children, pzxid| {
+            let wanted = ClaimRequest { claim: "/claim".to_owned(), node: "/item".to_owned(), handed_out };
             let stat = docent_proto::Stat { num_children, pzxid, ..Default::default() };
             let node = Node { data: Bytes::new(), stat: stat.into() };
-            !crowded(&[Some("/item/1-claim".to_owned())], &[Some(node)], MADE).is_empty()
+            crowded(&[wanted], &[Some(node)], MADE).next().is_some()
         };
-        assert!(!is_crowded(1, MADE));
-        assert!(is_crowded(2, MADE), "of an earlier claim");
-        assert!(is_crowded(1, 9), "of a later claim, which deleted ours");
-        assert_eq!(crowded(&[None], &[None], MADE), Vec::<String>::new());
+        assert!(!is_crowded(true, 1, MADE));
+        assert!(is_crowded(true, 2, MADE), "of an earlier claim");
+        assert!(is_crowded(true, 1, 9), "of a later claim, which deleted ours");
+        assert!(!is_crowded(false, 2, 9), "it has no proof yet");
     }
 }

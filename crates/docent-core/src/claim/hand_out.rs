@@ -64,7 +64,7 @@ pub async fn hand_out(client: &Client, claims: &[&Hold], operation: &'static str
                 };
                 return match rivals.evict(stat.mzxid, attempts.deadline).await {
                     Ok(superseded) => {
-                        mark_lost(held.into_iter(), &superseded);
+                        mark_lost(held, &superseded);
                         Ok(())
                     }
                     Err(Unread::Refused(code, path)) => {

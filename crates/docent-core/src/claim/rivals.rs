@@ -24,11 +24,22 @@ pub(super) struct Rivals<'a> {
 struct Own {
     /// Full path of its proof.
     proof: String,
-    /// Its node, where the look must tell whether it is still the same.
-    node: Option<Arc<OwnedNode>>,
+    /// Its node, which another client may have in its place by now.
+    node: Arc<OwnedNode>,
 }
 
-/// Children of a claimed node, and the transaction that made the claim's node, where it was looked at.
+/// Result of the deletion of earlier proofs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Evicted {
+    /// There were none.
+    Nothing,
+    /// They are deleted.
+    Earlier,
+    /// There is a later one, or ours is gone: a later claim, or somebody by hand, deleted it.
+    Later,
+}
+
+/// Children of a claimed node, and the transaction that made the claim's node; `None` where there is none.
 type Looked = (Vec<String>, Option<i64>);
 
 impl<'a> Rivals<'a> {
@@ -38,19 +49,15 @@ impl<'a> Rivals<'a> {
         generation: &'a SessionGeneration,
         claims: impl IntoIterator<Item = &'n Arc<OwnedNode>>,
     ) -> Self {
-        let own = |node: &Arc<OwnedNode>| {
-            Some(Own { proof: node.proof()?.to_owned(), node: Some(Arc::clone(node)) })
-        };
-        let mut rivals =
-            Self { generation, own: claims.into_iter().filter_map(own).collect(), looks: Vec::new() };
+        let mut rivals = Self::of(generation, claims);
         let look = |own: &Own| {
             let list = MultiOp::GetChildren { path: node_of(&own.proof).to_owned() };
-            [Some(list), own.node.as_ref().map(|node| MultiOp::GetData { path: node.path.clone() })]
+            [list, MultiOp::GetData { path: own.node.path.clone() }]
         };
         let most = shared.most_in_a_read() / 2;
         if !shared.multi_reads.is_refused() && most > 0 {
             let ask = |own: &[Own]| {
-                let looks = own.iter().flat_map(look).flatten().collect();
+                let looks = own.iter().flat_map(look).collect();
                 (own.len(), generation.session.submit(Request::MultiRead(looks), Lane::Call))
             };
             rivals.looks = rivals.own.chunks(most).map(ask).collect();
@@ -58,11 +65,14 @@ impl<'a> Rivals<'a> {
         rivals
     }
 
-    /// The look at the nodes of the claims with these `proofs`, whose children are not as the claims left
-    /// them.
-    pub(super) fn of(generation: &'a SessionGeneration, proofs: Vec<String>) -> Self {
-        let own = proofs.into_iter().map(|proof| Own { proof, node: None }).collect();
-        Self { generation, own, looks: Vec::new() }
+    /// The look at `claims` that have their proofs already.
+    pub(super) fn of<'n>(
+        generation: &'a SessionGeneration,
+        claims: impl IntoIterator<Item = &'n Arc<OwnedNode>>,
+    ) -> Self {
+        let own =
+            |node: &Arc<OwnedNode>| Some(Own { proof: node.proof()?.to_owned(), node: Arc::clone(node) });
+        Self { generation, own: claims.into_iter().filter_map(own).collect(), looks: Vec::new() }
     }
 
     /// Looks once more than was submitted: that may have been answered before the proofs were made.
@@ -95,9 +105,18 @@ impl<'a> Rivals<'a> {
             let left = self.look_at(&self.own[looked.len()..]).await?;
             looked.extend(left);
             let mut superseded = Vec::new();
-            for (own, (names, made_by)) in self.own.iter().zip(looked) {
-                let is_same = own.node.as_ref().is_none_or(|node| made_by == Some(node.czxid));
-                if !self.evict_from(&own.proof, czxid, &names).await? || !is_same {
+            for (own, (names, mut made_by)) in self.own.iter().zip(looked) {
+                let is_newest = match self.evict_from(&own.proof, czxid, &names).await? {
+                    Evicted::Later => false,
+                    Evicted::Nothing => true,
+                    Evicted::Earlier => {
+                        // What their holders had sent by then may have deleted our claim, which is at the
+                        // path of theirs.
+                        made_by = self.made_by(own).await?;
+                        true
+                    }
+                };
+                if !is_newest || made_by != Some(own.node.czxid) {
                     superseded.push(own.proof.clone());
                 }
             }
@@ -122,11 +141,13 @@ impl<'a> Rivals<'a> {
 
     async fn look(&self, own: &Own) -> Result<Looked, Unread> {
         let names = self.list(node_of(&own.proof)).await?;
-        let found = match &own.node {
-            Some(node) => lookup::stat(self.generation, &node.path).await.map_err(Unread::Cause)?,
-            None => None,
-        };
-        Ok((names, found.map(|stat| stat.czxid)))
+        Ok((names, self.made_by(own).await?))
+    }
+
+    /// The transaction that made the node at the path of a claim; `None` when there is none.
+    async fn made_by(&self, own: &Own) -> Result<Option<i64>, Unread> {
+        let found = lookup::stat(self.generation, &own.node.path).await.map_err(Unread::Cause)?;
+        Ok(found.map(|stat| stat.czxid))
     }
 
     async fn list(&self, node: &str) -> Result<Vec<String>, Unread> {
@@ -147,21 +168,26 @@ impl<'a> Rivals<'a> {
         }
     }
 
-    /// Deletes those of the proofs `names` that are earlier than our proof `own`. False if one is later, or
-    /// ours is gone: a later claim, or somebody by hand, deleted it.
-    async fn evict_from(&self, own: &str, czxid: i64, names: &[String]) -> Result<bool, Unread> {
+    /// Deletes those of the proofs `names` that are earlier than our proof `own`.
+    async fn evict_from(&self, own: &str, czxid: i64, names: &[String]) -> Result<Evicted, Unread> {
         let node = node_of(own);
         let is_own = |name: &&String| own.rsplit('/').next() == Some(name);
-        let mut is_newest = names.iter().any(|name| is_own(&name));
+        let mut found = match names.iter().any(|name| is_own(&name)) {
+            true => Evicted::Nothing,
+            false => Evicted::Later,
+        };
         for name in names.iter().filter(|name| is_proof(name) && !is_own(name)) {
             let path = format!("{node}/{name}");
             match lookup::stat(self.generation, &path).await.map_err(Unread::Cause)? {
-                Some(stat) if stat.czxid < czxid || planted!(LaterProofGoes) => self.delete(path).await?,
-                Some(_) => is_newest = false,
+                Some(stat) if stat.czxid < czxid || planted!(LaterProofGoes) => {
+                    self.delete(path).await?;
+                    found = found.max(Evicted::Earlier);
+                }
+                Some(_) => found = Evicted::Later,
                 None => {}
             }
         }
-        Ok(is_newest)
+        Ok(found)
     }
 
     async fn delete(&self, path: String) -> Result<(), Unread> {
@@ -184,18 +210,18 @@ fn node_of(proof: &str) -> &str {
 fn listed(own: &[Own], outcome: &Outcome) -> Option<Vec<Looked>> {
     let Outcome::Reply(Reply { result: Ok(Response::Multi(results)), .. }) = outcome else { return None };
     let mut results = results.iter();
-    let mut next = |own: &Own| {
+    let mut next = || {
         let names = match results.next()? {
             MultiResult::Children(names) => names.clone(),
             MultiResult::Failed(Code::NO_NODE) => Vec::new(),
             _ => return None,
         };
-        let made_by = match own.node.as_ref().map(|_| results.next()) {
-            Some(Some(MultiResult::Data { stat, .. })) => Some(stat.czxid),
-            None | Some(Some(MultiResult::Failed(Code::NO_NODE))) => None,
-            Some(_) => return None,
+        let made_by = match results.next()? {
+            MultiResult::Data { stat, .. } => Some(stat.czxid),
+            MultiResult::Failed(Code::NO_NODE) => None,
+            _ => return None,
         };
         Some((names, made_by))
     };
-    own.iter().map(&mut next).collect()
+    own.iter().map(|_| next()).collect()
 }

@@ -3,7 +3,7 @@ use super::trouble::Trouble;
 use crate::cleanup::{Ended, ExactWrite, Marker, Near, NoOwnNode};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::Lane;
+use crate::session::{Lane, Watch};
 use crate::time::deadline;
 use docent_proto::{Code, MultiOp};
 use std::sync::Arc;
@@ -43,15 +43,16 @@ pub(super) async fn submit_known(
     Ok(Some(ExactWrite::submit_on((losses, known.watch()), marker, op, Lane::Call)))
 }
 
-/// Submits `op`, which rests on what a look showed that was sent after `losses` lost links.
+/// Submits `op`, which rests on what a look showed that was sent after `losses` lost links, and on `watch`,
+/// where one was set before.
 pub(super) async fn submit_on(
     shared: &Shared,
     generation: &Arc<SessionGeneration>,
-    losses: u64,
+    (losses, watch): (u64, Option<&Watch>),
     op: MultiOp,
 ) -> Result<ExactWrite, Trouble> {
     let marker = marker(shared, generation, op.path()).await?;
-    Ok(ExactWrite::submit_on((losses, None), marker, op, Lane::Call))
+    Ok(ExactWrite::submit_on((losses, watch), marker, op, Lane::Call))
 }
 
 async fn marker(shared: &Shared, generation: &Arc<SessionGeneration>, full: &str) -> Result<Marker, Trouble> {

@@ -150,7 +150,7 @@ impl Claimer {
             if served.is_empty() {
                 return;
             }
-            hand_out_all(&self.store, &mut served).await;
+            let handed_out = hand_out_all(&self.store, &mut served).await;
             for (taker, mut items) in served {
                 items.retain(|item| item.hold.is_held());
                 match items.is_empty() {
@@ -158,6 +158,9 @@ impl Claimer {
                     true => self.store.desk.unserved(taker),
                     false => taker.offer(&self.store, items),
                 }
+            }
+            if let Err(error) = handed_out {
+                self.failed(error).await;
             }
         }
     }
@@ -253,34 +256,39 @@ async fn beside<F: Future>(endings: &mut Endings, future: F) -> F::Output {
     }
 }
 
-/// Hands out at the servers what is not handed out yet, and some of the items behind it.
-async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) {
+/// Hands out at the servers what is not handed out yet, and some of the items behind it. After an error
+/// nothing more of it is there; it is only returned where the items behind cannot be the reason.
+async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) -> Result<(), Error> {
     let Store { client, path, desk, hand_out_size, limits, .. } = store;
     let wanted = served.iter().flat_map(|(_, items)| items).filter(|item| !item.handed_out).count();
     if wanted == 0 {
-        return;
+        return Ok(());
     }
     let mut ahead = desk.take_unhanded(hand_out_size.get().saturating_sub(wanted));
     let items = served.iter_mut().flat_map(|(_, items)| items).chain(&mut ahead);
     let items: Vec<_> = items.filter(|item| !item.handed_out).collect();
     let claims: Vec<_> = items.iter().map(|item| &item.hold).collect();
-    match hand_out(client, &claims, "take").await {
+    let result = match hand_out(client, &claims, "take").await {
         Ok(()) => {
             hand_out_size.grow(limits.prefetch);
             for item in items {
                 item.handed_out = true;
                 item.counted_since += 1;
             }
+            Ok(())
         }
         Err(error) => {
             tracing::debug!(%path, items = items.len(), %error, "failed to hand items out; giving them back");
             served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
-            ahead.clear();
             // Fewer at once may be in time.
             hand_out_size.unasked();
+            let result = if ahead.is_empty() { Err(error) } else { Ok(()) };
+            ahead.clear();
+            result
         }
-    }
+    };
     desk.shelve_first(ahead);
+    result
 }
 
 /// True for errors that an outage causes and time mends.

@@ -121,7 +121,8 @@ impl<T: 'static> Queue<T> {
     /// somebody works on an item; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be moved. It is in the queue once in any case.
+    /// This method is *not* cancel safe: the item may be moved, or be counted as delivered once more. It is in
+    /// the queue once in any case.
     pub fn reschedule(
         &self,
         name: &str,
@@ -142,15 +143,17 @@ impl<T: 'static> Queue<T> {
             }
             let place = options.place_in(paths)?;
             ensure_known_folder(client, &paths.claims).await?;
-            let wanted = [paths.claim_request(&name, false)];
+            // As a holder: one whose claim was deleted by hand can write no more under it.
+            let wanted = [paths.claim_request(&name, true)];
             let ClaimResult::All(claims) = claim_all(client, &wanted, "queue", "reschedule").await? else {
                 return Ok(false);
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
             let own = Some(queue.store.own.note(&name));
             let name_of = name.clone();
-            let claimed = ClaimedItem { hold, name: name_of, node, handed_out: false, counted_since: 0, own };
-            let deliveries = claimed.deliveries(paths);
+            let claimed = ClaimedItem { hold, name: name_of, node, handed_out: true, counted_since: 0, own };
+            // The claim is counted as one of them.
+            let deliveries = claimed.deliveries(paths).map(|count| count.saturating_sub(1));
             items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
             queue.store.desk.look_again();
             Ok(true)

@@ -1,5 +1,6 @@
 //! Nodes that are wanted no more.
 
+use super::super::armed::Armed;
 use super::super::exact::{self, Written};
 use super::super::touch;
 use super::super::trouble::Trouble;
@@ -52,7 +53,9 @@ impl Reconciler {
         if self.life.ttl().is_some() && stat.num_children > 0 {
             touch::remove(generation, &self.full).await?;
         }
-        let delete = exact::submit_on(&self.shared, generation, losses, self.delete(stat.version)).await?;
+        let watch = known.as_ref().and_then(Armed::watch);
+        let delete = self.delete(stat.version);
+        let delete = exact::submit_on(&self.shared, generation, (losses, watch), delete).await?;
         self.deleted(delete).await
     }
 

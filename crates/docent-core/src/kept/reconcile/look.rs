@@ -198,7 +198,7 @@ impl Reconciler {
     ) -> Result<Found, Trouble> {
         if !generation.session.orders_events() {
             // A watch proves nothing there: the write rests on the look just made.
-            let write = exact::submit_on(&self.shared, generation, known.losses(), op).await?;
+            let write = exact::submit_on(&self.shared, generation, (known.losses(), None), op).await?;
             return self.changed(write).await;
         }
         match exact::submit_known(&self.shared, generation, &mut known, op).await? {

@@ -24,6 +24,9 @@ pub(super) struct Suspect {
     links: u32,
     /// Time of the last of them.
     closed_at: Timestamp,
+    /// Size of the smallest request that counts as too large, and the time at which a server last closed the
+    /// link on such a one.
+    too_large: Option<(usize, Timestamp)>,
 }
 
 impl Suspect {
@@ -33,6 +36,7 @@ impl Suspect {
         if size >= self.size {
             self.links = 0;
         }
+        self.too_large = self.too_large.filter(|(least, _)| size < *least);
     }
 
     /// A server closed the link, on which a request of `size` bytes was the largest.
@@ -41,10 +45,14 @@ impl Suspect {
             return;
         }
         // Links that are lost long after one another have other reasons.
-        let is_soon = self.links >= ENOUGH || now.since(self.closed_at) < timeout;
-        let is_next = size == self.size && is_soon;
+        let is_next = size == self.size && now.since(self.closed_at) < timeout;
         self.links = if is_next { self.links.saturating_add(1) } else { 1 };
         (self.size, self.closed_at) = (size, now);
+        let least = self.too_large.map(|(least, _)| least);
+        // One that was tried again needs no second link.
+        if self.links >= ENOUGH || least.is_some_and(|least| size >= least) {
+            self.too_large = Some((least.map_or(size, |least| least.min(size)), now));
+        }
     }
 }
 
@@ -67,10 +75,7 @@ impl Machine {
         request: &Request,
         now: Timestamp,
     ) -> Option<Cause> {
-        let Suspect { size: suspected, links, closed_at, .. } = self.suspect;
-        if links < ENOUGH || now.since(closed_at) >= self.timeout {
-            return None;
-        }
+        let (least, _) = self.suspect.too_large.filter(|(_, at)| now.since(*at) < self.timeout)?;
         // Paths and data are all of a request but some bytes for each part.
         if request.payload_len() < LEAST / 2 {
             return None;
@@ -78,6 +83,6 @@ impl Machine {
         let mut frame = Vec::new();
         RequestFrame::encode_parts(0, request, &mut frame);
         let size = frame.len() - 4;
-        (size >= suspected).then_some(Cause::TooLarge { size, limit: self.settings.outbound_limit })
+        (size >= least).then_some(Cause::TooLarge { size, limit: self.settings.outbound_limit })
     }
 }

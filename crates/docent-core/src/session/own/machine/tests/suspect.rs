@@ -84,6 +84,22 @@ fn a_request_on_which_servers_closed_two_links_is_not_sent_again_and_smaller_one
 }
 
 #[test]
+fn a_link_that_is_lost_on_a_smaller_request_clears_no_suspicion_and_two_extend_it() {
+    let mut world = world();
+    for _ in 0..2 {
+        world.sends_and_is_closed_on(LARGE, SOON);
+    }
+    world.sends_and_is_closed_on(LARGE / 2, SOON);
+    assert!(world.refuses(LARGE));
+    assert!(!world.refuses(LARGE / 2));
+    let mut world = self::world();
+    for bytes in [LARGE, LARGE, LARGE / 2, LARGE / 2] {
+        world.sends_and_is_closed_on(bytes, SOON);
+    }
+    assert!(world.refuses(LARGE / 2));
+}
+
+#[test]
 fn one_lost_link_or_two_by_different_requests_raise_no_suspicion() {
     let mut world = world();
     world.sends_and_is_closed_on(LARGE, SOON);
