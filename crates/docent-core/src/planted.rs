@@ -80,6 +80,8 @@ catalogue! {
     /// A close or shutdown ends the session as soon as its guards are lost, while their work may still be
     /// stopping.
     NoMarginAtClose = "no-margin-at-close",
+    /// An operation under a guard goes on when the guard is lost.
+    OperationOutlivesGuard = "operation-outlives-guard",
     /// A session that one server does not know counts as over, and its nodes as gone.
     ExpiredIsGone = "expired-is-gone",
     /// The node of a guard whose lease ran out is deleted at once and not a margin later.

@@ -19,7 +19,8 @@ const ATTEMPTS: usize = 200;
 /// A socket for UDP with the same number stands for the claim. That is exclusive between processes too, takes
 /// nothing away from the server, and goes with the process however that ends.
 ///
-/// A process takes a port again only after all others, because clients of an earlier server may still dial it.
+/// A process takes a port again only after all others, because clients of an earlier server may still dial
+/// it.
 ///
 /// # On drop
 /// Others may take it, once no server listens on it.

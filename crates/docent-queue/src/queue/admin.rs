@@ -121,8 +121,8 @@ impl<T: 'static> Queue<T> {
     /// somebody works on an item; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be moved, or be counted as delivered once more. It is in
-    /// the queue once in any case.
+    /// This method is *not* cancel safe: the item may be moved, or be counted as delivered once more. It is
+    /// in the queue once in any case.
     pub fn reschedule(
         &self,
         name: &str,
