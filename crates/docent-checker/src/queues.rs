@@ -71,6 +71,8 @@ pub(crate) struct Take<'s> {
     /// True when its client is of the newer version.
     pub(crate) newer: bool,
     pub(crate) began: Duration,
+    /// Time from which on its future was not polled, though it was there.
+    pub(crate) unpolled: Option<Duration>,
     /// Time at which it was over, or its process died.
     pub(crate) over: Option<Duration>,
 }
@@ -147,7 +149,13 @@ impl<'s> Queues<'s> {
                     let over = analysis.life(*client).and_then(|life| life.crashed);
                     let (client, waits, newer) = (*client, *waits, *newer);
                     self.newer.extend(newer.then_some(client));
-                    self.takes.push(Take { client, path, waits, newer, began: *at, over });
+                    let unpolled = None;
+                    self.takes.push(Take { client, path, waits, newer, began: *at, unpolled, over });
+                }
+                EventKind::Took(id, Taking::Unpolled) => {
+                    if let Some(place) = places.get(id) {
+                        self.takes[*place].unpolled = Some(*at);
+                    }
                 }
                 EventKind::Took(id, Taking::Over) => {
                     if let Some(place) = places.get(id) {

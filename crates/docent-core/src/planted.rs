@@ -149,6 +149,8 @@ catalogue! {
     SecondBeforeFirst = "second-before-first",
     /// An item that was claimed for a call which is gone stays claimed.
     LateClaimForgotten = "late-claim-forgotten",
+    /// An item that was claimed for a call stays claimed for as long as that is not polled.
+    OfferStandsForEver = "offer-stands-for-ever",
     /// An acknowledgement deletes the item, and leaves its claim behind.
     ClaimLeftBehind = "claim-left-behind",
     /// The marker of an exact write is set whatever its version, and one that does not show the write is

@@ -101,12 +101,15 @@ impl Port {
     }
 }
 
-/// The next number: each process begins at a random one and takes them in order.
+/// The next number: each process begins at a random one, and has them all before one comes again. One does
+/// not lie beside the next: others may have taken many in a row.
 fn next_number() -> u16 {
+    /// Prime to the number of ports.
+    const STEP: u64 = 7_919;
     static NEXT: LazyLock<AtomicU64> =
         LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(std::process::id()) >> 1));
     let span = u64::from(RANGE.end - RANGE.start);
-    let offset = NEXT.fetch_add(1, Ordering::Relaxed) % span;
+    let offset = NEXT.fetch_add(STEP, Ordering::Relaxed) % span;
     RANGE.start + u16::try_from(offset).expect("the remainder is below the span, which fits")
 }
 

@@ -7,8 +7,9 @@ use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Claims and places are given up**: a claim is there only while its delivery is held or a take of its
-/// client is under way, and for [`KEEP`] after that for the next take; so is a ticket for the lock in ordered
-/// mode; a place in the line of the idle only while a take is. After that they go as soon as the client is
+/// client is under way and polled, and for [`KEEP`] after that for the next take; a ticket for the lock in
+/// ordered mode is there for as long, whether or not the take is polled; a place in the line of the idle only
+/// while a take is under way. After that they go as soon as the client is
 /// connected and well for a moment, or else with its session. An item that was given back for later is at a
 /// place that says until when, from the step on in which its claim goes; in ordered mode the ticket is there
 /// until then.
@@ -19,7 +20,10 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             let Some(client) = analysis.client_of(claim.owner) else { continue };
             let needed = match delivery(&queues, claim, &item.node.path) {
                 Some(until) => until,
-                None => taken(queues.takes_of(client, &item.queued.queue), claim, KEEP),
+                None => {
+                    let takes = queues.takes_of(client, &item.queued.queue);
+                    taken(takes.map(|take| (take.began, polled_until(take, claim))), claim, KEEP)
+                }
             };
             found.extend(left(analysis, client, claim, needed));
             found.extend(too_early(analysis, &queues, client, claim, &item.node.path));
@@ -31,14 +35,16 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     };
     for ticket in queues.tickets.iter().filter(|ticket| !is_claim(ticket)) {
         if let Some(client) = analysis.client_of(ticket.node.owner) {
-            let needed = taken(queues.takes_of(client, ticket.queue), ticket.node, KEEP);
+            let takes = queues.takes_of(client, ticket.queue);
+            let needed = taken(takes.map(|take| (take.began, take.over)), ticket.node, KEEP);
             found.extend(left(analysis, client, ticket.node, needed));
         }
     }
     for (queue, node) in &queues.idle {
         if let Some(client) = analysis.client_of(node.owner) {
             let gap = analysis.tolerances().scheduling;
-            let needed = taken(queues.takes_of(client, queue), node, gap);
+            let takes = queues.takes_of(client, queue);
+            let needed = taken(takes.map(|take| (take.began, take.over)), node, gap);
             found.extend(left(analysis, client, node, needed));
         }
     }
@@ -58,15 +64,26 @@ fn delivery(queues: &Queues<'_>, claim: &NodeLife, item: &str) -> Option<Option<
     Some(delivered.given_back.or(delivered.settled.map(|(at, _)| at)))
 }
 
-/// Time until which a node is needed by takes that were under way when it was made, and by those that began
-/// while it was kept after the last one; `None` while it is.
-fn taken<'b>(takes: impl Iterator<Item = &'b Take<'b>>, node: &NodeLife, kept: Duration) -> Option<Duration> {
+/// Time until which a take may keep a claim: not for long while nobody polls it.
+fn polled_until(take: &Take<'_>, claim: &NodeLife) -> Option<Duration> {
+    let Some(unpolled) = take.unpolled else { return take.over };
+    let offered = unpolled.max(claim.created.at);
+    Some(take.over.filter(|over| *over <= offered + KEEP).unwrap_or(offered))
+}
+
+/// Time until which a node is needed by takes, each with its begin and its end, that were under way when it
+/// was made, and by those that began while it was kept after the last one; `None` while it is.
+fn taken(
+    takes: impl Iterator<Item = (Duration, Option<Duration>)>,
+    node: &NodeLife,
+    kept: Duration,
+) -> Option<Duration> {
     let mut until = node.created.at + kept;
-    for take in takes {
-        if take.began > until {
+    for (began, over) in takes {
+        if began > until {
             break;
         }
-        until = until.max(take.over? + kept);
+        until = until.max(over? + kept);
     }
     Some(until)
 }
@@ -113,7 +130,7 @@ fn left(
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{EventKind, FaultKind, LinkState};
+    use crate::event::{EventKind, FaultKind, LinkState, Taking};
     use crate::history::{HistoryBuilder, QueueEvents};
     use crate::journal::EndCause;
     use crate::violation::Invariant::Q9;
@@ -138,6 +155,18 @@ mod tests {
         history.at(9_000).heal(1, FaultKind::Cut).at(9_100).link(1, LinkState::Connected);
         history.clone().at(10_000).delete_claim(&given).end(20_000).holds();
         history.at(14_000).delete_claim(&given).end(20_000).breaks(Q9);
+    }
+
+    #[test]
+    fn the_claim_of_a_take_that_is_not_polled_goes() {
+        let mut history = HistoryBuilder::new();
+        let item = history.at(3_000).put(0, 7);
+        let take = history.at(3_050).take(1, false);
+        history.at(3_100).claim(1, &item);
+        history.clone().end(20_000).holds();
+        history.at(3_101).tell(1, EventKind::Took(take, Taking::Unpolled));
+        history.clone().at(5_000).end_claim(1, &item).end(20_000).holds();
+        history.at(18_000).over(1, take).end(20_000).breaks(Q9);
     }
 
     #[test]

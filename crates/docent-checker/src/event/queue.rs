@@ -29,6 +29,8 @@ pub enum Taking {
         /// say the same.
         newer: bool,
     },
+    /// Its future is not polled any more, and not dropped.
+    Unpolled,
     /// It is over, with or without an item.
     Over,
 }

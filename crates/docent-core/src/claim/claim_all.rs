@@ -157,6 +157,7 @@ pub async fn claim_all(
                     intent.undo(czxid);
                     return Err(error);
                 }
+                let handed_out: Vec<_> = intent.claims.iter().map(|claim| claim.handed_out).collect();
                 let held = hold(client, intent, wanted, czxid, recipe);
                 drop(under_way);
                 // Reads whose write has no reply may have been answered before it was applied.
@@ -167,7 +168,7 @@ pub async fn claim_all(
                 let mut read = reads.all(attempts.deadline).await;
                 if let (Some(held), Ok(nodes)) = (&held, &read) {
                     let crowded: Vec<_> =
-                        crowded(wanted, nodes, czxid).map(|claim| held[claim].state()).collect();
+                        crowded(&handed_out, nodes, czxid).map(|claim| held[claim].state()).collect();
                     let rivals = Rivals::of(&generation, crowded.iter().map(|claim| &claim.node));
                     match rivals.evict(czxid, attempts.deadline).await {
                         Ok(superseded) => mark_lost(crowded, &superseded),
@@ -210,13 +211,13 @@ fn refuse_short_lease(
     }
 }
 
-/// The claims that are handed out whose nodes have other children, or other ones than when the transaction
+/// The claims that are `handed_out` whose nodes have other children, or other ones than when the transaction
 /// `czxid` made the claims.
-fn crowded(wanted: &[ClaimRequest], nodes: &[Option<Node>], czxid: i64) -> impl Iterator<Item = usize> {
+fn crowded(handed_out: &[bool], nodes: &[Option<Node>], czxid: i64) -> impl Iterator<Item = usize> {
     let is_crowded = move |node: &Node| node.stat.num_children > 1 || node.stat.pzxid != czxid;
-    let claims = wanted.iter().zip(nodes).enumerate();
-    claims.filter_map(move |(claim, (wanted, node))| {
-        (wanted.handed_out && node.as_ref().is_some_and(is_crowded)).then_some(claim)
+    let claims = handed_out.iter().zip(nodes).enumerate();
+    claims.filter_map(move |(claim, (handed_out, node))| {
+        (*handed_out && node.as_ref().is_some_and(is_crowded)).then_some(claim)
     })
 }
 
@@ -343,10 +344,9 @@ mod tests {
     fn a_claim_is_looked_at_where_its_node_has_other_children_than_when_it_was_made() {
         const MADE: i64 = 7;
         let is_crowded = |handed_out, num_children, pzxid| {
-            let wanted = ClaimRequest { claim: "/claim".to_owned(), node: "/item".to_owned(), handed_out };
             let stat = docent_proto::Stat { num_children, pzxid, ..Default::default() };
             let node = Node { data: Bytes::new(), stat: stat.into() };
-            crowded(&[wanted], &[Some(node)], MADE).next().is_some()
+            crowded(&[handed_out], &[Some(node)], MADE).next().is_some()
         };
         assert!(!is_crowded(true, 1, MADE));
         assert!(is_crowded(true, 2, MADE), "of an earlier claim");

@@ -31,9 +31,9 @@ struct Own {
 /// Result of the deletion of earlier proofs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Evicted {
-    /// There were none.
+    /// The look found none.
     Nothing,
-    /// They are deleted.
+    /// Those that it found are gone.
     Earlier,
     /// There is a later one, or ours is gone: a later claim, or somebody by hand, deleted it.
     Later,
@@ -110,8 +110,7 @@ impl<'a> Rivals<'a> {
                     Evicted::Later => false,
                     Evicted::Nothing => true,
                     Evicted::Earlier => {
-                        // What their holders had sent by then may have deleted our claim, which is at the
-                        // path of theirs.
+                        // Their holders may have deleted our claim, which has the path that theirs had.
                         made_by = self.made_by(own).await?;
                         true
                     }
@@ -179,12 +178,13 @@ impl<'a> Rivals<'a> {
         for name in names.iter().filter(|name| is_proof(name) && !is_own(name)) {
             let path = format!("{node}/{name}");
             match lookup::stat(self.generation, &path).await.map_err(Unread::Cause)? {
-                Some(stat) if stat.czxid < czxid || planted!(LaterProofGoes) => {
+                Some(stat) if stat.czxid < czxid => {
                     self.delete(path).await?;
                     found = found.max(Evicted::Earlier);
                 }
+                Some(_) if planted!(LaterProofGoes) => self.delete(path).await?,
                 Some(_) => found = Evicted::Later,
-                None => {}
+                None => found = found.max(Evicted::Earlier),
             }
         }
         Ok(found)

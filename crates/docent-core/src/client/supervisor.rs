@@ -34,7 +34,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
             break;
         }
         telemetry::session_lost(&shared.label, end.label());
-        if end == SessionEnd::RolledBack && !goes_on(&shared, &generation) {
+        if end == SessionEnd::RolledBack && !goes_on(&shared) {
             return;
         }
         tell_loss(&shared, &generation, end);
@@ -129,12 +129,17 @@ async fn closing_over(shared: Arc<Shared>) {
 }
 
 /// Counts a restore of the servers. False when that is the end of the client.
-fn goes_on(shared: &Shared, generation: &SessionGeneration) -> bool {
+fn goes_on(shared: &Shared) -> bool {
     let stop = shared.config.on_rollback == RollbackPolicy::Stop;
     tracing::error!(client = %shared.label, ?stop, "the servers were restored from an older copy");
-    shared.connection.send_modify(|connection| connection.rollbacks += 1);
+    shared.connection.send_modify(|connection| {
+        connection.rollbacks += 1;
+        if stop {
+            connection.state = ConnectionState::RolledBack;
+        }
+    });
     if stop {
-        publish(shared, generation, ConnectionState::RolledBack, generation.losses());
+        telemetry::state(&shared.label, ConnectionState::RolledBack.number());
         shared.closing.cancel();
     }
     !stop

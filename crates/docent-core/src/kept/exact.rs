@@ -43,8 +43,8 @@ pub(super) async fn submit_known(
     Ok(Some(ExactWrite::submit_on((losses, known.watch()), marker, op, Lane::Call)))
 }
 
-/// Submits `op`, which rests on what a look showed that was sent after `losses` lost links, and on `watch`,
-/// where one was set before.
+/// Submits `op`, which rests on what a look showed that was sent after `losses` lost links. Where there is a
+/// `watch` on the node it must not have fired, either.
 pub(super) async fn submit_on(
     shared: &Shared,
     generation: &Arc<SessionGeneration>,

@@ -256,10 +256,14 @@ async fn beside<F: Future>(endings: &mut Endings, future: F) -> F::Output {
     }
 }
 
-/// Hands out at the servers what is not handed out yet, and some of the items behind it. After an error
-/// nothing more of it is there; it is only returned where the items behind cannot be the reason.
+/// Hands out at the servers what is not handed out yet, and some of the items behind it. Where that fails
+/// these items are given back, to be claimed once more.
+///
+/// # Errors
+/// When that may be so the next time: not at the end of the session, nor after a refusal of several items, of
+/// which the servers may let some be handed out.
 async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) -> Result<(), Error> {
-    let Store { client, path, desk, hand_out_size, limits, .. } = store;
+    let Store { client, path, desk, claim_size, hand_out_size, limits, .. } = store;
     let wanted = served.iter().flat_map(|(_, items)| items).filter(|item| !item.handed_out).count();
     if wanted == 0 {
         return Ok(());
@@ -279,12 +283,20 @@ async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) -
         }
         Err(error) => {
             tracing::debug!(%path, items = items.len(), %error, "failed to hand items out; giving them back");
+            let items = items.len();
             served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
+            ahead.clear();
             // Fewer at once may be in time.
             hand_out_size.unasked();
-            let result = if ahead.is_empty() { Err(error) } else { Ok(()) };
-            ahead.clear();
-            result
+            match error.kind() {
+                ErrorKind::NoAuth if items > 1 => {
+                    claim_size.unread(items);
+                    Ok(())
+                }
+                // The claims went with their session. The next one is of the session after it.
+                ErrorKind::SessionChanged => Ok(()),
+                _ => Err(error),
+            }
         }
     };
     desk.shelve_first(ahead);

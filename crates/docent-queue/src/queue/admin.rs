@@ -4,7 +4,7 @@ use super::{PutOptions, Queue};
 use crate::error::PeekError;
 use crate::layout::{ItemName, QueueLayout};
 use crate::store::{Aside, Backlog, ClaimedItem, Listing, Store, ensure_known_folder};
-use docent_core::recipe::{ClaimResult, Line, claim_all};
+use docent_core::recipe::{ClaimResult, Line, claim_all, hand_out};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::Future;
@@ -121,8 +121,7 @@ impl<T: 'static> Queue<T> {
     /// somebody works on an item; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be moved, or be counted as delivered once more. It is
-    /// in the queue once in any case.
+    /// This method is *not* cancel safe: the item may be moved. It is in the queue once in any case.
     pub fn reschedule(
         &self,
         name: &str,
@@ -143,17 +142,20 @@ impl<T: 'static> Queue<T> {
             }
             let place = options.place_in(paths)?;
             ensure_known_folder(client, &paths.claims).await?;
-            // As a holder: one whose claim was deleted by hand can write no more under it.
-            let wanted = [paths.claim_request(&name, true)];
+            let wanted = [paths.claim_request(&name, false)];
             let ClaimResult::All(claims) = claim_all(client, &wanted, "queue", "reschedule").await? else {
                 return Ok(false);
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
             let own = Some(queue.store.own.note(&name));
             let name_of = name.clone();
-            let claimed = ClaimedItem { hold, name: name_of, node, handed_out: true, counted_since: 0, own };
-            // The claim is counted as one of them.
-            let deliveries = claimed.deliveries(paths).map(|count| count.saturating_sub(1));
+            if node.stat.num_children > 0 {
+                // An earlier claim was deleted by hand, and its holder may not know of that. After this the
+                // servers refuse what it still sends.
+                hand_out(client, &[&hold], "reschedule").await?;
+            }
+            let claimed = ClaimedItem { hold, name: name_of, node, handed_out: false, counted_since: 0, own };
+            let deliveries = claimed.deliveries(paths);
             items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
             queue.store.desk.look_again();
             Ok(true)

@@ -71,6 +71,7 @@ const RECIPES: &[Recipe] = &[
             "later-proof-goes",
             "hand-out-not-counted",
             "late-claim-forgotten",
+            "offer-stands-for-ever",
             "claim-left-behind",
             "own-folder-of-the-first",
         ],

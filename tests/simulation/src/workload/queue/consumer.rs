@@ -12,6 +12,7 @@ use fastrand::Rng;
 use futures_util::StreamExt;
 use std::future::Future;
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -20,6 +21,9 @@ const MOST: usize = 4;
 
 /// Pause before the next look whether a queue is empty, or items can be had.
 const LOOK: Duration = Duration::from_millis(700);
+
+/// Longer than items are kept for a call that is not polled.
+const UNPOLLED: Duration = Duration::from_secs(4);
 
 /// Longest work once nothing new is begun.
 const BRIEF: Duration = Duration::from_millis(60);
@@ -72,7 +76,20 @@ impl Consumer<'_> {
                 let limit = if rng.bool() { self.ctx.setting.latency.mul_f64(6.0 * rng.f64()) } else { span };
                 timeout(limit, queue.take()).await.ok().map(|taken| one(taken.map(Some)))
             }
-            11..=14 => return self.stream(rng).await,
+            11 => {
+                let take = take(false);
+                let mut taking = pin!(queue.take());
+                let taken = self.or_empty(abandon_at(rng.u32(1..12), taking.as_mut())).await.flatten();
+                if taken.is_none() {
+                    take.unpolled();
+                    tokio::select! {
+                        () = sleep(UNPOLLED + span) => {}
+                        () = self.ctx.stop.cancelled() => {}
+                    }
+                }
+                taken.map(|taken| one(taken.map(Some)))
+            }
+            12..=14 => return self.stream(rng).await,
             _ => {
                 let _take = take(true);
                 self.or_empty(queue.take()).await.map(|taken| one(taken.map(Some)))

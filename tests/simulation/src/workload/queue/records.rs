@@ -53,6 +53,11 @@ impl<'a> Take<'a> {
         ctx.recorder.write(EventKind::Took(id, Taking::Began { path: path.to_owned(), waits, newer }));
         Self { ctx, id }
     }
+
+    /// Its future is polled no more from now on.
+    pub(super) fn unpolled(&self) {
+        self.ctx.recorder.write(EventKind::Took(self.id, Taking::Unpolled));
+    }
 }
 
 impl Drop for Take<'_> {

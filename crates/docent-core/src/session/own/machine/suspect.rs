@@ -48,10 +48,11 @@ impl Suspect {
         let is_next = size == self.size && now.since(self.closed_at) < timeout;
         self.links = if is_next { self.links.saturating_add(1) } else { 1 };
         (self.size, self.closed_at) = (size, now);
-        let least = self.too_large.map(|(least, _)| least);
+        let fresh = self.too_large.filter(|(_, at)| now.since(*at) < timeout);
         // One that was tried again needs no second link.
-        if self.links >= ENOUGH || least.is_some_and(|least| size >= least) {
-            self.too_large = Some((least.map_or(size, |least| least.min(size)), now));
+        let again = self.too_large.is_some_and(|(least, _)| size == least);
+        if self.links >= ENOUGH || again || fresh.is_some_and(|(least, _)| size >= least) {
+            self.too_large = Some((fresh.map_or(size, |(least, _)| least.min(size)), now));
         }
     }
 }
