@@ -22,7 +22,12 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
                 Some(until) => until,
                 None => {
                     let takes = queues.takes_of(client, &item.queued.queue);
-                    taken(takes.map(|take| (take.began, polled_until(take, claim))), claim, KEEP)
+                    let over = |take: &Take<'_>| match item.ordered {
+                        // A ticket, which a take that is not polled may have until its turn comes.
+                        true => take.over,
+                        false => polled_until(take, claim),
+                    };
+                    taken(takes.map(|take| (take.began, over(take))), claim, KEEP)
                 }
             };
             found.extend(left(analysis, client, claim, needed));
