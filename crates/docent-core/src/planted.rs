@@ -162,8 +162,6 @@ catalogue! {
     ClaimUnchecked = "claim-unchecked",
     /// A claim is handed out while the proof of an earlier claim exists, whose holder can still write.
     EarlierProofStays = "earlier-proof-stays",
-    /// A client that makes sure that its claim is the newest deletes the proofs of later claims as well.
-    LaterProofGoes = "later-proof-goes",
     /// The announcement of an instance first deletes any node at its path, also one that another process
     /// announced.
     BlindDelete = "blind-delete",

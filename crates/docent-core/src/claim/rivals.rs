@@ -182,7 +182,6 @@ impl<'a> Rivals<'a> {
                     self.delete(path).await?;
                     found = found.max(Evicted::Earlier);
                 }
-                Some(_) if planted!(LaterProofGoes) => self.delete(path).await?,
                 Some(_) => found = Evicted::Later,
                 None => found = found.max(Evicted::Earlier),
             }

@@ -68,7 +68,6 @@ const RECIPES: &[Recipe] = &[
             "marker-without-version",
             "claim-unchecked",
             "earlier-proof-stays",
-            "later-proof-goes",
             "hand-out-not-counted",
             "late-claim-forgotten",
             "offer-stands-for-ever",
