@@ -160,7 +160,7 @@ impl Claimer {
                 }
             }
             if let Err(error) = handed_out {
-                self.failed(error).await;
+                return self.failed(error).await;
             }
         }
     }
@@ -260,8 +260,7 @@ async fn beside<F: Future>(endings: &mut Endings, future: F) -> F::Output {
 /// these items are given back, to be claimed once more.
 ///
 /// # Errors
-/// When that may be so the next time: not at the end of the session, nor after a refusal of several items, of
-/// which the servers may let some be handed out.
+/// When a single item is refused: of several some may be handed out.
 async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) -> Result<(), Error> {
     let Store { client, path, desk, claim_size, hand_out_size, limits, .. } = store;
     let wanted = served.iter().flat_map(|(_, items)| items).filter(|item| !item.handed_out).count();
@@ -289,13 +288,13 @@ async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) -
             // Fewer at once may be in time.
             hand_out_size.unasked();
             match error.kind() {
-                ErrorKind::NoAuth if items > 1 => {
+                ErrorKind::NoAuth | ErrorKind::TooManyEphemerals if items > 1 => {
                     claim_size.unread(items);
                     Ok(())
                 }
-                // The claims went with their session. The next one is of the session after it.
-                ErrorKind::SessionChanged => Ok(()),
-                _ => Err(error),
+                ErrorKind::NoAuth | ErrorKind::TooManyEphemerals => Err(error),
+                // The next claim says so, if it lasts.
+                _ => Ok(()),
             }
         }
     };

@@ -118,7 +118,8 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Errors
     /// `InvalidInput` for options in Curator's layout, and in `ordered` mode, where nothing tells whether
-    /// somebody works on an item; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
+    /// somebody works on an item; `Lost` when a holder whose claim was deleted by hand ends the item
+    /// meanwhile; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. It is in the queue once in any case.
