@@ -7,7 +7,7 @@ use docent::recipe::{ClaimRequest, ClaimResult, Hold, Line, Relay, TurnOver, cla
 use docent::{CreateMode, ErrorKind, LostReason, RwLock};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::soon;
+use docent_tests::{child_count, soon, until};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -317,6 +317,8 @@ both_backends! {
         let (writers, readers) = sides(&client);
         let read = soon(soon(writers.acquire(None)).await.unwrap().downgrade(&readers)).await.unwrap();
         assert!(read.is_held());
+        // The writer's node goes in the background.
+        until(async || child_count(&other, "/lock").await == 1).await;
         let ticket = soon(sides(&other).0.take_ticket(None)).await.unwrap();
         assert_eq!(ticket.ahead(), Some(1));
         assert!(soon(ticket.try_now()).await.unwrap().is_none(), "a writer holds beside the reader");
