@@ -9,10 +9,9 @@ use std::time::Duration;
 /// **Claims and places are given up**: a claim is there only while its delivery is held or a take of its
 /// client is under way and polled, and for [`KEEP`] after that for the next take; a ticket for the lock in
 /// ordered mode is there for as long, whether or not the take is polled; a place in the line of the idle only
-/// while a take is under way. After that they go as soon as the client is
-/// connected and well for a moment, or else with its session. An item that was given back for later is at a
-/// place that says until when, from the step on in which its claim goes; in ordered mode the ticket is there
-/// until then.
+/// while a take is under way. After that they go as soon as the client is connected and well for a moment, or
+/// else with its session. An item that was given back for later is at a place that says until when, from the
+/// step on in which its claim goes; in ordered mode the ticket is there until then.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for item in queues.items.values() {
