@@ -1,5 +1,6 @@
 //! Defects that can be planted into this build, one per process, to check that tests, checkers and the
-//! simulation find them.
+//! simulation find them. A defect that no run of the simulation shows has the test that finds it in the
+//! catalogue.
 //!
 //! All of this exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is
 //! built: by [`plant`], or by its name in the environment variable `DOCENT_PLANTED`, so that any test binary
@@ -24,9 +25,9 @@ static PLANTED: OnceLock<Option<Planted>> = OnceLock::new();
 
 static REACHED: AtomicU64 = AtomicU64::new(0);
 
-/// Declares the catalogue with its names.
+/// Declares the catalogue with its names, and the tests that find a defect.
 macro_rules! catalogue {
-    ($($(#[$doc:meta])+ $defect:ident = $name:literal,)+) => {
+    ($($(#[$doc:meta])+ $defect:ident = $name:literal $(by $test:literal)?,)+) => {
         /// A bug that somebody could have written. Each breaks a promise that holds without it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -44,8 +45,18 @@ macro_rules! catalogue {
                     $(Self::$defect => $name,)+
                 }
             }
+
+            /// The test that finds it, as arguments of `cargo test`, the name last; `None` if the simulation
+            /// does.
+            pub const fn test(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$defect => catalogue!(@test $($test)?),)+
+                }
+            }
         }
     };
+    (@test) => { None };
+    (@test $test:literal) => { Some($test) };
 }
 
 catalogue! {
@@ -198,6 +209,44 @@ catalogue! {
     OwnFolderOfTheFirst = "own-folder-of-the-first",
     /// A service is not shown as long as one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
+    /// A shutdown takes guards away without a notice to those who hold them.
+    ShutdownNotAnnounced = "shutdown-not-announced"
+        by "docent-tests --test election batteries::embedded::a_leader_is_told_of_a_shutdown",
+    /// A session counts as closed once the request to close it was written, also when the link is lost before
+    /// the answer.
+    CloseNotRepeated = "close-not-repeated"
+        by "docent-core --lib session::own::machine::tests::end::a_close_without_an_answer_is_sent_again_on_the_next_link",
+    /// A link that is lost while the folder of a client's own nodes is created is reported as the absence of
+    /// the node that was to be written.
+    NoFolderIsNoNode = "no-folder-is-no-node"
+        by "docent-tests --test queue folders::embedded::a_purge_deletes_what_is_there_though_links_are_lost_while_folders_are_created",
+    /// A request on which servers close the link is sent again on each new link until its time is over.
+    TooLargeForEver = "too-large-for-ever"
+        by "docent-tests --test core oversize::embedded::a_write_above_the_servers_limit_fails_after_the_second_lost_link",
+    /// A node that a recipe itself keeps in a line is reported as one that is no contender.
+    OwnChildIsForeign = "own-child-is-foreign"
+        by "docent-tests --test core said_once::embedded::a_timed_lease_does_not_warn_of_its_own_node",
+    /// A chroot may have a comma: of `h1/a,h2/a` all behind the first slash is the chroot.
+    CommaInChroot = "comma-in-chroot"
+        by "docent-core --lib session::connect_string::tests::bad_input_is_named_with_the_rule",
+    /// A timed lease that finds its old slot taken does not try the others.
+    OldSlotAlone = "old-slot-alone"
+        by "docent-tests --test locks timed_lease::embedded::one_that_lost_the_race_for_its_old_slot_takes_another_that_is_free",
+    /// A leader's term is written into a container, with which the servers delete it once nobody stands.
+    TermInContainer = "term-in-container"
+        by "docent-tests --test election takeover::embedded::a_term_is_kept_while_nobody_stands_also_in_a_container_that_predates_the_setting",
+    /// An item that is given back for later keeps its claim until then.
+    ClaimKeptForLater = "claim-kept-for-later"
+        by "docent-tests --test queue later::embedded::jobs_given_back_for_later_use_up_none_of_the_sessions_nodes",
+    /// Queues of Curator's layout with one lock path share claims, idle consumers and dead letters.
+    QueuesShareLockPath = "queues-share-lock-path"
+        by "docent-tests --test queue layouts::embedded::two_queues_with_one_lock_path_have_consumers_and_dead_letters_of_their_own",
+    /// A put into a simple queue whose numbers are used up reports a node that exists already.
+    CounterEndIsNodeExists = "counter-end-is-node-exists"
+        by "docent-tests --test queue simple::a_simple_queue_whose_numbers_are_used_up_says_so",
+    /// A local snapshot is taken whichever node it is about, also one of another chroot or namespace.
+    SnapshotOfAnyNode = "snapshot-of-any-node"
+        by "docent-config --lib file::tests::what_is_no_whole_snapshot_of_the_path_is_not_taken",
 }
 
 /// Plants the defect of this name, whatever [`VARIABLE`] says.

@@ -60,7 +60,7 @@ pub(crate) async fn begin(
             hold.check_for("campaign")?;
         }
     }
-    record_term(line, hold, record == Record::Blank).await
+    record_term(line, hold, record == Record::Blank && !planted!(TermInContainer)).await
 }
 
 /// Writes the term of `hold` into the election's node, and creates the child that keeps the node if `blank`.

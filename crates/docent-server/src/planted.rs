@@ -38,14 +38,17 @@ macro_rules! catalogue {
                 }
             }
 
-            /// The test of this crate's `server` that finds it; `None` if a script does.
-            pub fn test(self) -> Option<&'static str> {
+            /// The test that finds it, as arguments of `cargo test`, the name last; `None` if a script or the
+            /// simulation does.
+            pub const fn test(self) -> Option<&'static str> {
                 match self {
-                    $(Self::$defect => None::<&str>$(.or(Some($test)))?,)+
+                    $(Self::$defect => catalogue!(@test $($test)?),)+
                 }
             }
         }
     };
+    (@test) => { None };
+    (@test $test:literal) => { Some($test) };
 }
 
 catalogue! {
@@ -87,13 +90,19 @@ catalogue! {
     EphemeralsOfAnother = "ephemerals-of-another",
     /// A file in which a server keeps its state is not locked.
     KeepFileUnlocked = "keep-file-unlocked"
-        by "keep::a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped",
+        by "docent-server --test server keep::a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped",
     /// A link is closed if the replies in all links are too large, as if it could not wait.
     ReadersExpelled = "readers-expelled"
-        by "limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
+        by "docent-server --test server limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
     /// A session expires while its request waits for other clients to read.
     WaitingSessionExpires = "waiting-session-expires"
-        by "limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
+        by "docent-server --test server limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
+    /// Whoever logs waits until standard error takes the line.
+    LogsWait = "logs-wait"
+        by "docent-server --test server stderr::a_thousand_refused_frames_hang_no_client_when_standard_error_is_not_read",
+    /// Transactions are numbered from the nanoseconds since 1970, which is above 2^53.
+    ZxidsAboveDoubles = "zxids-above-doubles"
+        by "docent-server --test server replaced::transactions_have_numbers_that_javascript_tells_apart",
 }
 
 /// Plants a defect in the place of the last one, in all servers of the process; `None` for no defect.

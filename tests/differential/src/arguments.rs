@@ -22,8 +22,6 @@ pub(crate) enum Task {
     Record,
     /// Every planted defect, until a script finds it.
     Planted(Campaign),
-    /// Names of the planted defects that tests find.
-    PlantedTests,
 }
 
 impl Arguments {
@@ -41,7 +39,6 @@ impl Arguments {
                 "--print" => task = Some(Task::Print(value()?.parse()?)),
                 "--file" => task = Some(Task::File(value()?.into())),
                 "--record" => task = Some(Task::Record),
-                "--planted-tests" => task = Some(Task::PlantedTests),
                 "--real-twice" => campaign.real_twice = true,
                 "--planted" => planted = true,
                 _ => bail!("argument {argument:?} is not known"),

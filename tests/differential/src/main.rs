@@ -31,10 +31,6 @@ async fn run() -> Result<()> {
         Task::File(file) => show(&std::fs::read_to_string(file)?).await,
         Task::Record => record().await,
         Task::Planted(campaign) => planted::run(campaign).await,
-        Task::PlantedTests => {
-            planted::print_tests();
-            Ok(())
-        }
     }
 }
 

@@ -35,20 +35,6 @@ pub(crate) async fn run(campaign: Campaign) -> Result<()> {
     Ok(())
 }
 
-/// Prints the defects that no script finds, each with the test of `docent-server` that does.
-#[cfg(docent_planted)]
-pub(crate) fn print_tests() {
-    use docent_server::planted::Planted;
-
-    for (defect, test) in Planted::ALL.iter().filter_map(|defect| Some((defect, defect.test()?))) {
-        println!("{} {test}", defect.name());
-    }
-}
-
-/// Defects are planted only into builds with `--cfg docent_planted`.
-#[cfg(not(docent_planted))]
-pub(crate) fn print_tests() {}
-
 /// Defects are planted only into builds with `--cfg docent_planted`.
 #[cfg(not(docent_planted))]
 #[expect(clippy::unused_async, reason = "the other one waits")]

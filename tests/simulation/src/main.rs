@@ -50,6 +50,10 @@ fn run() -> Result<bool> {
         defects().for_each(|name| println!("{name} {}", workload::of_defect(name)));
         return Ok(true);
     }
+    if std::env::args().any(|argument| argument == "--list-planted-tests") {
+        defects_of_tests().for_each(|(name, test)| println!("{name} {test}"));
+        return Ok(true);
+    }
     if std::env::args().any(|argument| argument == "--list-recipes") {
         workload::names().for_each(|name| println!("{name}"));
         return Ok(true);
@@ -79,17 +83,35 @@ fn plant(name: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The names of all defects that can be planted into this build: those of the client, and those of servers
-/// that a workload shows.
+/// The names of the defects of this build that a run can show: those of the client, and those of servers that
+/// a workload shows.
 #[cfg(docent_planted)]
 fn defects() -> impl Iterator<Item = &'static str> {
-    let of_servers = docent_server::planted::Planted::ALL.iter().map(|defect| defect.name());
-    let of_clients = docent::planted::Planted::ALL.iter().map(|defect| defect.name());
-    of_clients.chain(of_servers.filter(|name| workload::shows(name)))
+    use docent::planted::Planted as OfClient;
+    use docent_server::planted::Planted as OfServer;
+
+    let of_client = OfClient::ALL.iter().filter(|defect| defect.test().is_none()).map(|defect| defect.name());
+    let of_servers = OfServer::ALL.iter().map(|defect| defect.name());
+    of_client.chain(of_servers.filter(|name| workload::shows(name)))
+}
+
+/// The names of the other defects, each with the test that finds it.
+#[cfg(docent_planted)]
+fn defects_of_tests() -> impl Iterator<Item = (&'static str, &'static str)> {
+    use docent::planted::Planted as OfClient;
+    use docent_server::planted::Planted as OfServer;
+
+    let of_client = OfClient::ALL.iter().filter_map(|defect| Some((defect.name(), defect.test()?)));
+    of_client.chain(OfServer::ALL.iter().filter_map(|defect| Some((defect.name(), defect.test()?))))
 }
 
 #[cfg(not(docent_planted))]
 fn defects() -> impl Iterator<Item = &'static str> {
+    std::iter::empty()
+}
+
+#[cfg(not(docent_planted))]
+fn defects_of_tests() -> impl Iterator<Item = (&'static str, &'static str)> {
     std::iter::empty()
 }
 

@@ -104,7 +104,11 @@ pub(crate) async fn create_own_node(
         let search = timeout_at(deadline, context.own_folder.search.lock()).await;
         let _search = search.map_err(|_| NoOwnNode::Cause(Cause::Deadline))?;
         if context.own_folder.get().is_none() {
-            return attempts.search(near).await;
+            let found = attempts.search(near).await;
+            if planted!(NoFolderIsNoNode) && matches!(found, Err(NoOwnNode::Cause(Cause::LinkLost))) {
+                return Err(NoOwnNode::Refused(Error::from_code(Code::NO_NODE, "transaction")));
+            }
+            return found;
         }
     }
 }

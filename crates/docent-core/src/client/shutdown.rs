@@ -143,7 +143,9 @@ async fn give_up(shared: &Shared, stage: Stage) {
     let asked = generation.held.of(stage);
     // Some were taken since the shutdown began.
     shared.notes.add_kinds(asked.iter().map(|held| (held.path().to_owned(), held.recipe())));
-    asked.iter().for_each(|held| held.revoked().cancel());
+    if !planted!(ShutdownNotAnnounced) {
+        asked.iter().for_each(|held| held.revoked().cancel());
+    }
     drop(asked);
     let over = generation.held.over(stage);
     shared.stages.within_part(parts(shared, stage), &shared.closing, over).await;

@@ -208,7 +208,8 @@ impl Line {
     /// once.
     pub(super) fn position(&self, own: &str, names: &[String]) -> Position {
         let is_known = |name: &str| {
-            self.contender(name).is_some() || is_own_name(name) || self.0.own_child == Some(name)
+            let is_own_child = self.0.own_child == Some(name) && !planted!(OwnChildIsForeign);
+            self.contender(name).is_some() || is_own_name(name) || is_own_child
         };
         let foreign = names.iter().find(|name| !is_known(name));
         if let Some(foreign) = foreign

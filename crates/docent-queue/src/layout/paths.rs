@@ -1,6 +1,7 @@
 use super::frame::{self, Malformed};
 use super::{ItemName, QueueLayout, number};
 use bytes::Bytes;
+use docent_core::planted;
 use docent_core::recipe::ClaimRequest;
 
 /// Text before the name of a queue's own folder below a lock path.
@@ -9,6 +10,9 @@ const OWN: &str = "docent-";
 /// Name of the folder below `lock_path` that belongs to the queue at `path` alone: the way from one to the
 /// other, which is the same for clients of all namespaces.
 fn own_folder(lock_path: &str, path: &str) -> String {
+    if planted!(QueuesShareLockPath) {
+        return format!("{OWN}queues");
+    }
     let (mut from, mut to) = (lock_path.split('/').peekable(), path.split('/').peekable());
     while from.peek().is_some() && from.peek() == to.peek() {
         from.next();

@@ -125,7 +125,7 @@ impl HeldItem {
             // The drop submits the release, and the item is looked for again.
             return self.hold.check();
         }
-        if !self.store.has_delays() {
+        if !self.store.has_delays() || planted!(ClaimKeptForLater) {
             // The claim stays for so long. Nothing is to be looked for before.
             self.store.ended = true;
             return self.hold.release_after(delay);

@@ -99,6 +99,10 @@ impl LossyWriter {
     }
 
     fn push(&self, line: Vec<u8>, room: usize) {
+        if planted!(LogsWait) {
+            let _ = (self.shared.sink)(&line);
+            return;
+        }
         let mut waiting = self.shared.lock();
         waiting.add(line, room);
         if self.has_thread(&mut waiting) {

@@ -37,7 +37,8 @@ impl Origin {
     /// The numbers of a server that starts at this time.
     pub(crate) fn at(since_1970: Duration) -> Self {
         let micros = i64::try_from(since_1970.as_micros()).unwrap_or(LAST_MICROS).min(LAST_MICROS);
-        Self { zxid: micros * ZXIDS_PER_MICRO, session: micros << SESSION_BITS }
+        let per_micro = if planted!(ZxidsAboveDoubles) { 1_000 } else { ZXIDS_PER_MICRO };
+        Self { zxid: micros * per_micro, session: micros << SESSION_BITS }
     }
 
     /// The same for sessions, but transactions from 1 on.

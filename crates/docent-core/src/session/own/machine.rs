@@ -331,6 +331,7 @@ impl Machine {
         if let Phase::Closing { written } = &mut self.phase {
             match self.key {
                 None => self.end(SessionEnd::Closed),
+                Some(_) if *written && planted!(CloseNotRepeated) => self.end(SessionEnd::Closed),
                 // The request to close may not have arrived: the session is attached again to send another.
                 Some(_) => *written = false,
             }
