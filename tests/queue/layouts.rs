@@ -5,6 +5,7 @@ use docent::queue::{DeadReason, QueueLayout};
 use docent::{Client, CreateMode, Queue};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon, until, within};
+use futures_util::StreamExt;
 use std::time::Duration;
 
 const LOCKS: &str = "/locks";
@@ -50,18 +51,42 @@ both_backends! {
         let delivery = take(&jobs).await;
         let claim = format!("{QUEUE}/claims/item-0000000000");
         assert_eq!(delivery.path(), claim);
-        let claim = client.exists(&claim).await.unwrap().unwrap();
-        assert_eq!((claim.owner, claim.version), (client.session_id(), 2));
+        let claim = client.get(&claim).await.unwrap();
+        assert_eq!((claim.stat.owner, claim.stat.version), (client.session_id(), 1));
+        assert_eq!(claim.data.as_ref(), client.identity().as_bytes());
         let [proof] = &client.children(&item).await.unwrap().names[..] else { panic!("one proof") };
         assert!(proof.ends_with("-claim"), "{proof}");
         let proof = client.exists(&format!("{item}/{proof}")).await.unwrap().unwrap();
-        assert_eq!((proof.owner, proof.czxid), (client.session_id(), claim.czxid));
+        assert_eq!((proof.owner, proof.czxid), (client.session_id(), claim.stat.czxid));
         soon(delivery.nack_now()).await.unwrap();
         let counted = client.exists(&item).await.unwrap().unwrap();
         assert_eq!((counted.num_children, counted.cversion), (0, 2));
         // Items that others write in it are taken.
         client.create(&format!("{QUEUE}/items/item-"), &b"\xd0\xce\x00\x01\0\0\0\x0043"[..], CreateMode::PersistentSequential).await.unwrap();
         assert_eq!(drain(&jobs).await, [42, 43]);
+    }
+
+    async fn the_version_of_a_claim_says_whether_it_was_made_ahead_and_is_handed_out(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = Queue::<u64>::builder(&client, QUEUE).prefetch(2).build().unwrap();
+        jobs.put_all(&[1, 2, 3]).await.unwrap();
+        let mut stream = jobs.deliveries();
+        let first = soon(stream.next()).await.unwrap().unwrap();
+        let version = async |number: u32| {
+            let claim = client.get(&format!("{QUEUE}/claims/item-000000000{number}")).await.unwrap();
+            assert_eq!(claim.data.as_ref(), client.identity().as_bytes());
+            claim.stat.version
+        };
+        let ahead = format!("{QUEUE}/claims/item-0000000001");
+        until(async || client.exists(&ahead).await.unwrap().is_some()).await;
+        assert_eq!((version(0).await, version(1).await), (1, 2));
+        let second = soon(stream.next()).await.unwrap().unwrap();
+        assert_eq!((*second.item(), version(1).await), (2, 3));
+        drop(stream);
+        soon(first.ack()).await.unwrap();
+        soon(second.ack()).await.unwrap();
+        assert_eq!(drain(&jobs).await, [3]);
     }
 
     async fn items_of_curators_queue_are_taken_under_its_locks_and_put_in_its_framing(backend: Backend) {

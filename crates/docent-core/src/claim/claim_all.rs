@@ -194,7 +194,7 @@ pub async fn claim_all(
                     (None, _) => attempts.retry(&generation, false, Cause::LinkLost).await?,
                 }
             }
-            Attempt::Refused(op, code) => return refused(wanted, claim_of(op), code, operation),
+            Attempt::Refused(op, code) => return refused(wanted, claim_of(&full, op), code, operation),
             Attempt::Again => {}
         }
     }

@@ -1,4 +1,4 @@
-use crate::cleanup::{CLAIMED, ClaimPaths, HANDED_OUT};
+use crate::cleanup::{CLAIMED_AHEAD, ClaimPaths, HANDED_OUT};
 use crate::client::Client;
 use crate::error::Error;
 use crate::node::PROOF;
@@ -24,9 +24,6 @@ pub(super) struct Wanted {
     pub(super) node: String,
     handed_out: bool,
 }
-
-/// Number of operations that make one claim.
-pub(super) const OPS_OF_A_CLAIM: usize = 4;
 
 /// Path of the proof of a claim of `node`, made with this id.
 fn proof_of(node: &str, id: Uuid) -> String {
@@ -65,21 +62,27 @@ impl Wanted {
     }
 
     /// The operations of an attempt with this id. The create of the claim comes first: so a claim of another
-    /// client is told from a node that was deleted.
-    pub(super) fn ops(&self, shared: &Shared, id: Uuid) -> [MultiOp; OPS_OF_A_CLAIM] {
-        let data = Bytes::from(shared.identity.clone());
+    /// client is told from a node that was deleted. What is about the claimed node comes last.
+    pub(super) fn ops(&self, shared: &Shared, id: Uuid) -> impl Iterator<Item = MultiOp> {
         let acl = shared.acl(&self.claim);
-        let create = Create::new(self.claim.clone(), data.clone(), acl, CreateMode::Ephemeral, 0);
-        // The version says what the claim is (decision 28).
-        let set = |version| set_version(&self.claim, &data, version);
-        let (second, about_node) = match self.handed_out {
-            true => (set(HANDED_OUT), create_proof(shared, &proof_of(&self.node, id))),
-            false => {
-                let check = |path: &String, version| MultiOp::Check { path: path.clone(), version };
-                (check(&self.claim, CLAIMED), check(&self.node, -1))
-            }
+        let create = Create::new(self.claim.clone(), Bytes::new(), acl, CreateMode::Ephemeral, 0);
+        let (version, about_node) = match self.handed_out {
+            true => (HANDED_OUT, create_proof(shared, &proof_of(&self.node, id))),
+            false => (CLAIMED_AHEAD, MultiOp::Check { path: self.node.clone(), version: -1 }),
         };
-        [MultiOp::Create(create), set(CLAIMED), second, about_node]
+        let identity = Bytes::from(shared.identity.clone());
+        // The version says what the claim is (decision 28).
+        let sets = (1..=version).map(move |next| {
+            let data = if next == version { identity.clone() } else { Bytes::new() };
+            set_version(&self.claim, &data, next)
+        });
+        std::iter::once(MultiOp::Create(create)).chain(sets).chain([about_node])
+    }
+
+    /// Number of [`ops`](Self::ops).
+    fn op_count(&self) -> usize {
+        let version = if self.handed_out { HANDED_OUT } else { CLAIMED_AHEAD };
+        2 + usize::try_from(version).expect("a version of a claim is positive")
     }
 }
 
@@ -90,6 +93,29 @@ pub(super) fn set_version(claim: &str, data: &Bytes, version: i32) -> MultiOp {
 
 /// The claim that the operation with this index is about, and whether the operation is about the claim's own
 /// node.
-pub(super) fn claim_of(op: usize) -> (usize, bool) {
-    (op / OPS_OF_A_CLAIM, op % OPS_OF_A_CLAIM != OPS_OF_A_CLAIM - 1)
+pub(super) fn claim_of(wanted: &[Wanted], op: usize) -> (usize, bool) {
+    let mut after = 0;
+    for (claim, wanted) in wanted.iter().enumerate() {
+        after += wanted.op_count();
+        if op < after {
+            return (claim, op + 1 < after);
+        }
+    }
+    (wanted.len().saturating_sub(1), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_of_an_operation_tells_its_claim_and_whether_the_claims_own_node_is_meant() {
+        let handed_out = |node| Wanted { handed_out: true, ..Wanted::of(node) };
+        let wanted = [Wanted::of("/a"), handed_out("/b"), Wanted::of("/c")];
+        // A claim made ahead: create, set, set, check of its node. One that is handed out: one set less.
+        let claims = [(0, 4), (1, 3), (2, 4)];
+        let each = claims.iter().flat_map(|(claim, ops)| (1..=*ops).map(|op| (*claim, op < *ops)));
+        let told = (0..11).map(|op| claim_of(&wanted, op));
+        assert!(told.eq(each));
+    }
 }

@@ -3,12 +3,15 @@ use docent_proto::MultiOp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// Version of a claim's node until the claim is handed out. The lock node of a Curator consumer, at the same
+/// Version of a claim's node that was created handed out. The lock node of a Curator consumer, at the same
 /// path, has version 0.
-pub(crate) const CLAIMED: i32 = 1;
+pub(crate) const HANDED_OUT: i32 = 1;
 
-/// Version of a claim's node once the claim is handed out.
-pub(crate) const HANDED_OUT: i32 = 2;
+/// Version of the node of a claim that was made ahead, until it is handed out.
+pub(crate) const CLAIMED_AHEAD: i32 = 2;
+
+/// Version of the node of a claim that was made ahead, once it is handed out.
+pub(crate) const HANDED_OUT_LATER: i32 = 3;
 
 /// Ephemeral node of one of our sessions.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ struct Proof {
     path: String,
     /// Whether it exists: [`MISSING`], [`UNDER_WAY`] or [`EXISTS`].
     stage: AtomicU8,
+    /// False for a claim that was created handed out.
+    made_ahead: bool,
 }
 
 const MISSING: u8 = 0;
@@ -52,7 +57,7 @@ impl OwnedNode {
         handed_out: bool,
     ) -> Self {
         let stage = AtomicU8::new(if handed_out { EXISTS } else { MISSING });
-        let claim = Some(Proof { path: proof, stage });
+        let claim = Some(Proof { path: proof, stage, made_ahead: !handed_out });
         Self { context, path, czxid, claim, left: AtomicBool::new(false) }
     }
 
@@ -93,10 +98,11 @@ impl OwnedNode {
 
     /// Version of the node; −1 if its name tells it from others.
     fn version(&self, is_handed_out: bool) -> i32 {
-        match (&self.claim, is_handed_out) {
-            (None, _) => -1,
-            (Some(_), false) => CLAIMED,
-            (Some(_), true) => HANDED_OUT,
+        match &self.claim {
+            None => -1,
+            Some(Proof { made_ahead: false, .. }) => HANDED_OUT,
+            Some(_) if is_handed_out => HANDED_OUT_LATER,
+            Some(_) => CLAIMED_AHEAD,
         }
     }
 
