@@ -46,16 +46,39 @@ async fn where_everyone_must_say_who_they_are_tenants_share_a_tree_all_the_same(
     }
 }
 
+/// Gives each tenant a folder of its own, below which it may do everything, and closes the root.
+#[cfg(feature = "zookeeper-client")]
+async fn close_root(server: &RealServer) {
+    use docent::CreateMode;
+    use docent::node::{Acl, Permissions};
+    let admin = builder(server).auth_digest("administrator", "word").allow_plaintext_auth();
+    let admin = soon(admin.acl([Acl::open_unsafe()]).connect()).await.unwrap();
+    let homes = [
+        ("/svc-me", Acl::new(Permissions::ALL, "sasl", "me")),
+        ("/svc-you", Acl::new(Permissions::ALL, "sasl", "you")),
+        ("/svc-a", Acl::digest("a", "word", Permissions::ALL)),
+        ("/open", Acl::open_unsafe()),
+    ];
+    for (home, list) in homes {
+        admin.create(home, "", CreateMode::Persistent).await.unwrap();
+        admin.set_acl(home, [list], None).await.unwrap();
+    }
+    let root = [Acl::read_all(), Acl::digest("administrator", "word", Permissions::ALL)];
+    admin.set_acl("/", root, None).await.unwrap();
+    soon(admin.close()).await;
+}
+
 #[cfg(feature = "zookeeper-client")]
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn tenants_with_sasl_share_a_tree_with_others_whoever_was_first() {
     use docent::zookeeper_client::{Sasl, ZookeeperClient};
+    use docent::{CreateMode, ErrorKind};
     const USERS: &str = r#"Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_me="right" user_you="right"; };"#;
     let folder = tempfile::tempdir().unwrap();
     let users = folder.path().join("users");
     std::fs::write(&users, USERS).unwrap();
-    for sasl_first in [true, false] {
+    for (sasl_first, closed) in [(true, false), (false, false), (true, true), (false, true)] {
         let options = ServerOptions::default()
             .property("java.security.auth.login.config", users.display().to_string())
             .property(
@@ -75,11 +98,18 @@ async fn tenants_with_sasl_share_a_tree_with_others_whoever_was_first() {
         if !sasl_first {
             tenants.reverse();
         }
+        if closed {
+            close_root(&server).await;
+        }
         let mut standing = Vec::new();
         for (tenant, home) in tenants {
             standing.push(all_recipes(tenant, home, home).await);
         }
         for client in standing {
+            if closed {
+                let error = client.create("/elsewhere", "", CreateMode::Persistent).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::NoAuth, "the root is closed");
+            }
             soon(client.close()).await;
         }
     }
