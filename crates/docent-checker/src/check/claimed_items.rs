@@ -16,7 +16,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         let left = item.claims.iter().filter(|claim| outlives(claim, item));
         found.extend(left.map(|claim| violation(claim, "stays behind its item:")));
         for claim in &item.claims {
-            let left = item.proofs_of(claim).filter(|proof| is_left_behind(analysis, claim, proof));
+            let left = item.proofs_of(claim).filter(|proof| is_left_behind(analysis, item, claim, proof));
             found.extend(left.map(|proof| violation(proof, "stays behind its claim:")));
         }
     }
@@ -31,10 +31,15 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// True for a proof that is there after its client gave the claim up.
-fn is_left_behind(analysis: &Analysis<'_>, claim: &NodeLife, proof: &NodeLife) -> bool {
+/// True for a proof that is there after its client gave the claim up. It did not where it deleted the claim with
+/// the proof of an earlier claim of its own, which somebody else had deleted: the servers cannot tell the two
+/// apart (decision 28).
+fn is_left_behind(analysis: &Analysis<'_>, item: &Item<'_>, claim: &NodeLife, proof: &NodeLife) -> bool {
     claim.gone.is_some_and(|gone| {
+        let goes_with_it = |other: &&NodeLife| other.gone.is_some_and(|end| end.when.zxid == gone.when.zxid);
+        let is_earlier = |other: &NodeLife| other.created.zxid < claim.created.zxid;
         analysis.end_of(claim, gone) == End::Own
+            && !item.proofs.iter().copied().filter(goes_with_it).any(is_earlier)
             && proof.created.zxid < gone.when.zxid
             && proof.gone.is_none_or(|end| end.when.zxid > gone.when.zxid)
     })
@@ -80,6 +85,16 @@ mod tests {
         let (mut history, given) = HistoryBuilder::of_delivery();
         history.at(300).given_back(&given).delete_path(&given.claim(), 2).at(301).evict(&given);
         history.end(1_000).breaks(Q10);
+    }
+
+    #[test]
+    fn a_claim_may_go_with_the_proof_of_an_earlier_claim_of_its_client() {
+        let (mut history, first) = HistoryBuilder::of_delivery();
+        // An operator deletes the claim. The client claims the item again before it hears of that.
+        history.at(300).delete_path(&first.claim(), 3);
+        history.at(310).given_back(&first).claim(1, &first.item);
+        history.at(320).delete_claim_late(&first).at(330).evict(&first);
+        history.end(1_000).holds();
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn taken(
 }
 
 /// A claim that its client gave up before the time for which the item was given back, without moving the item
-/// to a place with that time.
+/// to a place with that time. A delivery that was lost before may end at any time.
 fn too_early(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
@@ -104,10 +104,11 @@ fn too_early(
     let delivered = delivered_by(queues, claim, item).filter(|delivered| delivered.settling.is_none())?;
     let (due, gone) = (delivered.given_back?, claim.gone?);
     let (life, gone_at) = (analysis.life(client)?, gone.when.at);
+    let was_lost = delivered.looks.iter().any(|(at, held)| !held && *at <= gone_at);
     let well = life.apart.spare(claim.created.at, gone_at) && analysis.end_of(claim, gone) == End::Own;
     let is_late_enough = |at: Duration| at + analysis.tolerances().grain >= due;
     let moved = queues.moved_by(delivered.item, gone.when.zxid).and_then(|item| item.place.due);
-    if !well || is_late_enough(moved.unwrap_or(gone_at)) {
+    if was_lost || !well || is_late_enough(moved.unwrap_or(gone_at)) {
         return None;
     }
     let what = format!("item {} is in its place {:?} before its time:", delivered.item, due - gone_at);
@@ -195,6 +196,7 @@ mod tests {
         history.at(3_200).given_back_for(&given, 1_000);
         history.clone().at(4_200).delete_claim(&given).end(20_000).holds();
         history.clone().at(4_100).delete_claim(&given).end(20_000).breaks(Q9);
+        history.clone().held(&given, false).at(4_100).delete_claim(&given).end(20_000).holds();
         let move_until = |time: u64| {
             let mut history = history.clone();
             history.at(3_210).move_item(&given, &format!("r{time:016x}-"));

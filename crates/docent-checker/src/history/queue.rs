@@ -104,6 +104,9 @@ pub(crate) trait QueueEvents: Sized {
     /// The claim of a delivery is deleted by its client, with the proof.
     fn delete_claim(&mut self, given: &Given) -> &mut Self;
 
+    /// As [`delete_claim`](Self::delete_claim), once another claim is at the path, whose proof stays.
+    fn delete_claim_late(&mut self, given: &Given) -> &mut Self;
+
     /// The claim of an item is deleted by its client, with the proof.
     fn end_claim(&mut self, number: u32, item: &Stored) -> &mut Self;
 
@@ -228,7 +231,7 @@ impl QueueEvents for HistoryBuilder {
     fn claim(&mut self, number: u32, item: &Stored) -> String {
         let claim = self.claim_uncounted(number, item);
         let session = self.session_of(number);
-        let proof = format!("{}/{}-claim", item.node, self.zxid);
+        let proof = proof(item, self.zxid.unsigned_abs());
         self.change(session, ChangeKind::Created, &proof, session);
         self.nodes.insert(proof, (self.zxid, session));
         claim
@@ -286,6 +289,13 @@ impl QueueEvents for HistoryBuilder {
 
     fn delete_claim(&mut self, given: &Given) -> &mut Self {
         end_hold(self, given.number, &given.claim, &given.item)
+    }
+
+    fn delete_claim_late(&mut self, given: &Given) -> &mut Self {
+        let session = self.session_of(given.number);
+        self.delete_path(&given.claim, session);
+        self.zxid -= 1;
+        self.delete_path(&proof(&given.item, given.fence), session)
     }
 
     fn end_claim(&mut self, number: u32, item: &Stored) -> &mut Self {
@@ -392,6 +402,11 @@ fn claim_of(item: &Stored) -> String {
 }
 
 /// The proofs of the claims of an item that a session made and that are there.
+/// The proof of the claim that the transaction `zxid` made.
+fn proof(item: &Stored, zxid: u64) -> String {
+    format!("{}/{zxid}-claim", item.node)
+}
+
 fn proofs(history: &HistoryBuilder, item: &Stored, session: i64) -> Vec<String> {
     let folder = format!("{}/", item.node);
     let own =
