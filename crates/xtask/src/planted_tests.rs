@@ -42,6 +42,10 @@ fn passes(test: &str, defect: &str) -> Result<bool> {
     let output = command.env("DOCENT_PLANTED", defect).stderr(Stdio::piped()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     // A test that is not there passes, too.
-    ensure!(text.contains("running 1 test"), "{test} was not run: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        text.contains("running 1 test"),
+        "{test} was not run: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(output.status.success())
 }

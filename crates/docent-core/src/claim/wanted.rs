@@ -80,7 +80,7 @@ impl Wanted {
     }
 
     /// Number of [`ops`](Self::ops).
-    fn op_count(&self) -> usize {
+    pub(super) fn op_count(&self) -> usize {
         let version = if self.handed_out { HANDED_OUT } else { CLAIMED_AHEAD };
         2 + usize::try_from(version).expect("a version of a claim is positive")
     }

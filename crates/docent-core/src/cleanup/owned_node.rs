@@ -63,16 +63,16 @@ impl OwnedNode {
 
     /// Notes that the claim is being handed out: its proof may exist from now on.
     pub(crate) fn handing_out(&self) {
-        self.set_stage(UNDER_WAY);
+        self.reach(UNDER_WAY);
     }
 
     /// Notes that the claim is handed out: its proof exists.
     pub(crate) fn handed_out(&self) {
-        self.set_stage(EXISTS);
+        self.reach(EXISTS);
     }
 
-    fn set_stage(&self, stage: u8) {
-        self.claim.iter().for_each(|proof| proof.stage.store(stage, Ordering::Release));
+    fn reach(&self, stage: u8) {
+        self.claim.iter().for_each(|proof| _ = proof.stage.fetch_max(stage, Ordering::AcqRel));
     }
 
     /// True for the node of a claim: others may create a node at its path once it is deleted.
