@@ -31,9 +31,9 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// True for a proof that is there after its client gave the claim up. It did not where it deleted the claim with
-/// the proof of an earlier claim of its own, which somebody else had deleted: the servers cannot tell the two
-/// apart (decision 28).
+/// True for a proof that exists after its client gave the claim up. A client does not give a claim up if it
+/// deletes the claim together with the proof of its own earlier claim, which another client had deleted: the
+/// servers cannot tell these two claims apart (decision 28).
 fn is_left_behind(analysis: &Analysis<'_>, item: &Item<'_>, claim: &NodeLife, proof: &NodeLife) -> bool {
     claim.gone.is_some_and(|gone| {
         let goes_with_it = |other: &&NodeLife| other.gone.is_some_and(|end| end.when.zxid == gone.when.zxid);
