@@ -239,7 +239,7 @@ both_backends! {
             assert_eq!(error.kind(), ErrorKind::NoAuth);
             let trace = proxy.trace();
             let writes = trace[before..].iter().filter(|frame| frame.is_request(OpCode::Multi)).count();
-            assert!(writes <= 16, "{writes} writes for {items} items");
+            assert!(writes <= 12, "{writes} writes for {items} items");
         }
     }
 
