@@ -54,12 +54,8 @@ impl Intent {
         let losses = generation.losses();
         // Drawn for each attempt: what is late or repeated of an earlier one is about other nodes.
         let id = generation.fresh_id();
-        let ops: Vec<_> = wanted.iter().flat_map(|wanted| wanted.ops(client.shared(), id)).collect();
-        debug_assert_eq!(
-            ops.len(),
-            wanted.iter().map(Wanted::op_count).sum::<usize>(),
-            "`claim_of` counts them"
-        );
+        let ops = wanted.iter().flat_map(|wanted| wanted.ops(client.shared(), id));
+        debug_assert_eq!(ops.clone().count(), wanted.iter().map(Wanted::op_count).sum::<usize>());
         let write = ExactWrite::submit(marker, ops, Lane::Claim);
         let submitted = generation.clock.now();
         let claims = wanted.iter().map(|wanted| wanted.paths(id)).collect();

@@ -63,7 +63,7 @@ impl Wanted {
 
     /// The operations of an attempt with this id. The create of the claim comes first: so a claim of another
     /// client is told from a node that was deleted. What is about the claimed node comes last.
-    pub(super) fn ops(&self, shared: &Shared, id: Uuid) -> impl Iterator<Item = MultiOp> {
+    pub(super) fn ops(&self, shared: &Shared, id: Uuid) -> impl Iterator<Item = MultiOp> + Clone {
         let acl = shared.acl(&self.claim);
         let create = Create::new(self.claim.clone(), Bytes::new(), acl, CreateMode::Ephemeral, 0);
         let (version, about_node) = match self.handed_out {
