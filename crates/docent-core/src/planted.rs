@@ -1,6 +1,5 @@
 //! Defects that can be planted into this build, one per process, to check that tests, checkers and the
-//! simulation find them. A defect that no run of the simulation shows has the test that finds it in the
-//! catalogue.
+//! simulation find them. If no run of the simulation shows a defect, the catalogue names a test that finds it.
 //!
 //! All of this exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is
 //! built: by [`plant`], or by its name in the environment variable `DOCENT_PLANTED`, so that any test binary
@@ -209,7 +208,7 @@ catalogue! {
     OwnFolderOfTheFirst = "own-folder-of-the-first",
     /// A service is not shown as long as one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
-    /// A shutdown takes guards away without a notice to those who hold them.
+    /// A shutdown takes guards away without notifying their holders first.
     ShutdownNotAnnounced = "shutdown-not-announced"
         by "docent-tests --test election batteries::embedded::a_leader_is_told_of_a_shutdown",
     /// A session counts as closed once the request to close it was written, also when the link is lost before
@@ -223,28 +222,29 @@ catalogue! {
     /// A request on which servers close the link is sent again on each new link until its time is over.
     TooLargeForEver = "too-large-for-ever"
         by "docent-tests --test core oversize::embedded::a_write_above_the_servers_limit_fails_after_the_second_lost_link",
-    /// A node that a recipe itself keeps in a line is reported as one that is no contender.
+    /// A recipe warns about its own node in a line as if another program had created it.
     OwnChildIsForeign = "own-child-is-foreign"
         by "docent-tests --test core said_once::embedded::a_timed_lease_does_not_warn_of_its_own_node",
-    /// A chroot may have a comma: of `h1/a,h2/a` all behind the first slash is the chroot.
+    /// A chroot may contain a comma: `h1/a,h2/a` is parsed as one server with the chroot `/a,h2/a`.
     CommaInChroot = "comma-in-chroot"
         by "docent-core --lib session::connect_string::tests::bad_input_is_named_with_the_rule",
     /// A timed lease that finds its old slot taken does not try the others.
     OldSlotAlone = "old-slot-alone"
         by "docent-tests --test locks timed_lease::embedded::one_that_lost_the_race_for_its_old_slot_takes_another_that_is_free",
-    /// A leader's term is written into a container, with which the servers delete it once nobody stands.
+    /// A leader's term is written into a container node, which the servers delete with the term once there is
+    /// no candidate.
     TermInContainer = "term-in-container"
         by "docent-tests --test election takeover::embedded::a_term_is_kept_while_nobody_stands_also_in_a_container_that_predates_the_setting",
-    /// An item that is given back for later keeps its claim until then.
+    /// An item that is given back with a delay keeps its claim until the delay is over.
     ClaimKeptForLater = "claim-kept-for-later"
         by "docent-tests --test queue later::embedded::jobs_given_back_for_later_use_up_none_of_the_sessions_nodes",
     /// Queues of Curator's layout with one lock path share claims, idle consumers and dead letters.
     QueuesShareLockPath = "queues-share-lock-path"
         by "docent-tests --test queue layouts::embedded::two_queues_with_one_lock_path_have_consumers_and_dead_letters_of_their_own",
-    /// A put into a simple queue whose numbers are used up reports a node that exists already.
+    /// A put into a simple queue that has run out of sequence numbers reports `NodeExists`.
     CounterEndIsNodeExists = "counter-end-is-node-exists"
         by "docent-tests --test queue simple::a_simple_queue_whose_numbers_are_used_up_says_so",
-    /// A local snapshot is taken whichever node it is about, also one of another chroot or namespace.
+    /// A local snapshot is used even if it belongs to another node, chroot or namespace.
     SnapshotOfAnyNode = "snapshot-of-any-node"
         by "docent-config --lib file::tests::what_is_no_whole_snapshot_of_the_path_is_not_taken",
 }

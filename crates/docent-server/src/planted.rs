@@ -97,10 +97,10 @@ catalogue! {
     /// A session expires while its request waits for other clients to read.
     WaitingSessionExpires = "waiting-session-expires"
         by "docent-server --test server limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
-    /// Whoever logs waits until standard error takes the line.
+    /// A thread that logs waits until standard error accepts the line.
     LogsWait = "logs-wait"
         by "docent-server --test server stderr::a_thousand_refused_frames_hang_no_client_when_standard_error_is_not_read",
-    /// Transactions are numbered from the nanoseconds since 1970, which is above 2^53.
+    /// Transaction numbers start above 2^53.
     ZxidsAboveDoubles = "zxids-above-doubles"
         by "docent-server --test server replaced::transactions_have_numbers_that_javascript_tells_apart",
 }

@@ -3,8 +3,8 @@ use docent_proto::MultiOp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// Version of a claim's node that was created handed out. The lock node of a Curator consumer, at the same
-/// path, has version 0.
+/// Version of a claim's node if one write created the claim and handed it out. The lock node of a Curator
+/// consumer, at the same path, has version 0.
 pub(crate) const HANDED_OUT: i32 = 1;
 
 /// Version of the node of a claim that was made ahead, until it is handed out.
@@ -34,7 +34,7 @@ struct Proof {
     path: String,
     /// Whether it exists: [`MISSING`], [`UNDER_WAY`] or [`EXISTS`].
     stage: AtomicU8,
-    /// False for a claim that was created handed out.
+    /// False if one write created the claim and handed it out.
     made_ahead: bool,
 }
 
