@@ -1,5 +1,6 @@
 //! Defects that can be planted into this build, one per process, to check that tests, checkers and the
-//! simulation find them. If no run of the simulation shows a defect, the catalogue names a test that finds it.
+//! simulation find them. If no run of the simulation shows a defect, the catalogue names a test that finds
+//! it.
 //!
 //! All of this exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is
 //! built: by [`plant`], or by its name in the environment variable `DOCENT_PLANTED`, so that any test binary
