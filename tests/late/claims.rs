@@ -8,7 +8,7 @@ use futures_util::poll;
 use std::pin::pin;
 
 fn wanted(handed_out: bool) -> ClaimRequest {
-    ClaimRequest { claim: "/claim".to_owned(), node: "/item".to_owned(), handed_out }
+    ClaimRequest { claim: "/claim".to_owned(), node: "/item".to_owned(), handed_out, beside_curator: false }
 }
 
 async fn draw(client: &Client) -> Option<Hold> {

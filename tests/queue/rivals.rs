@@ -22,7 +22,8 @@ const CLAIM: &str = "/claim";
 const ITEM: &str = "/item";
 
 async fn claim(client: &Client, handed_out: bool) -> Hold {
-    let wanted = ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out };
+    let wanted =
+        ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out, beside_curator: false };
     let claimed = soon(claim_all(client, &[wanted], "test", "take")).await.unwrap();
     let ClaimResult::All(mut claims) = claimed else { panic!("{claimed:?}") };
     claims.remove(0).0
@@ -265,7 +266,7 @@ both_backends! {
         let cut = proxy.add(Rule::on(OpCode::Multi).path(is_of_proof).cut_after());
         let claiming = {
             let client = client.clone();
-            let wanted = ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out: true };
+            let wanted = ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out: true, beside_curator: false };
             tokio::spawn(async move { claim_all(&client, &[wanted], "test", "take").await })
         };
         soon(cut.fired()).await;
@@ -301,7 +302,7 @@ const MANY: usize = 150;
 
 fn nth(index: usize) -> ClaimRequest {
     let claim = format!("/claims/item-{index:010}");
-    ClaimRequest { claim, node: format!("/items/item-{index:010}"), handed_out: true }
+    ClaimRequest { claim, node: format!("/items/item-{index:010}"), handed_out: true, beside_curator: false }
 }
 
 #[tokio::test]

@@ -328,7 +328,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/item", "", CreateMode::Persistent).await.unwrap();
-        let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), handed_out: true };
+        let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), handed_out: true, beside_curator: false };
         let ClaimResult::All(mut claims) = soon(claim_all(&client, &[wanted], "test", "take")).await.unwrap() else {
             panic!("nobody else claims it")
         };

@@ -1,7 +1,7 @@
 use super::reads::{Reads, Unread};
 use super::rivals::Rivals;
 use super::wanted::{ClaimRequest, Wanted, claim_of};
-use crate::cleanup::{ClaimPaths, Deletion, Ended, ExactWrite, Made, Marker, Near, OwnedNode};
+use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, Near, NewClaim, OwnedNode};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Beginning, HoldState, LostReason, Role, SessionGeneration, UnderWay};
@@ -36,7 +36,7 @@ pub enum ClaimResult {
 /// Claims on their way. If it is dropped they are deleted as soon as their fate is known.
 struct Intent {
     generation: Arc<SessionGeneration>,
-    claims: Vec<ClaimPaths>,
+    claims: Vec<NewClaim>,
     /// The exact write; `None` once nothing is left to undo.
     write: Option<ExactWrite>,
     submitted: Timestamp,
@@ -58,14 +58,15 @@ impl Intent {
         debug_assert_eq!(ops.clone().count(), wanted.iter().map(Wanted::op_count).sum::<usize>());
         let write = ExactWrite::submit(marker, ops, Lane::Claim);
         let submitted = generation.clock.now();
-        let claims = wanted.iter().map(|wanted| wanted.paths(id)).collect();
+        let claims = wanted.iter().map(|wanted| wanted.claim(id)).collect();
         Self { generation: Arc::clone(generation), claims, write: Some(write), submitted, losses }
     }
 
     /// The nodes that the transaction `czxid` made.
     fn made(&mut self, czxid: i64) -> Vec<Arc<OwnedNode>> {
         let claims = std::mem::take(&mut self.claims).into_iter();
-        claims.map(|claim| Arc::new(claim.made(Arc::clone(&self.generation), czxid))).collect()
+        let made = |claim| Arc::new(OwnedNode::claim(Arc::clone(&self.generation), claim, czxid));
+        claims.map(made).collect()
     }
 
     /// Deletes the nodes that the transaction `czxid` made.
@@ -280,8 +281,8 @@ async fn created(
         Ended::Applied(results, stat) => {
             if results.is_none() {
                 // Without results the session has not counted the nodes.
-                for ClaimPaths { claim, proof, handed_out } in &intent.claims {
-                    generation.session.owns(claim);
+                for NewClaim { path, proof, handed_out, .. } in &intent.claims {
+                    generation.session.owns(path);
                     handed_out.then(|| generation.session.owns(proof));
                 }
             }

@@ -2,7 +2,7 @@ use super::claim_all::mark_lost;
 use super::reads::Unread;
 use super::rivals::Rivals;
 use super::wanted::{create_proof, set_version};
-use crate::cleanup::{Ended, ExactWrite, HANDED_OUT_LATER, Near};
+use crate::cleanup::{Ended, ExactWrite, Near};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, LostReason};
@@ -105,7 +105,7 @@ const OPS: usize = 2;
 fn ops(client: &Client, claim: &HoldState) -> [MultiOp; OPS] {
     let data = Bytes::from(client.shared().identity.clone());
     let proof = claim.node.proof().expect("a claim has the path of a proof");
-    [set_version(claim.path(), &data, HANDED_OUT_LATER), create_proof(client.shared(), proof)]
+    [set_version(claim.path(), &data, claim.node.version(true)), create_proof(client.shared(), proof)]
 }
 
 fn given_up(attempts: &Attempts<'_>, cause: Cause) -> Error {

@@ -1,4 +1,4 @@
-use crate::cleanup::{CLAIMED_AHEAD, ClaimPaths, HANDED_OUT};
+use crate::cleanup::{ClaimVersions, NewClaim};
 use crate::client::Client;
 use crate::error::Error;
 use crate::node::PROOF;
@@ -16,6 +16,9 @@ pub struct ClaimRequest {
     pub node: String,
     /// Whether the same write also [hands the claim out](super::hand_out).
     pub handed_out: bool,
+    /// Whether Curator consumers create their lock nodes at the claim's path. The claim takes one operation
+    /// more then, so that they can be told apart.
+    pub beside_curator: bool,
 }
 
 /// A claim to make, with full paths.
@@ -23,6 +26,7 @@ pub(super) struct Wanted {
     claim: String,
     pub(super) node: String,
     handed_out: bool,
+    versions: ClaimVersions,
 }
 
 /// Path of the proof of a claim of `node`, made with this id.
@@ -39,7 +43,8 @@ pub(super) fn create_proof(shared: &Shared, proof: &str) -> MultiOp {
 impl Wanted {
     #[cfg(test)]
     pub(super) fn of(node: &str) -> Self {
-        Self { claim: format!("{node}/claim"), node: node.to_owned(), handed_out: false }
+        let versions = ClaimVersions::new(false);
+        Self { claim: format!("{node}/claim"), node: node.to_owned(), handed_out: false, versions }
     }
 
     pub(super) fn new(
@@ -52,37 +57,38 @@ impl Wanted {
             claim: full(&request.claim)?,
             node: full(&request.node)?,
             handed_out: request.handed_out && !planted!(HandOutNotCounted),
+            versions: ClaimVersions::new(request.beside_curator),
         })
     }
 
-    /// Paths of the nodes that an attempt with this id makes.
-    pub(super) fn paths(&self, id: Uuid) -> ClaimPaths {
-        let (claim, proof) = (self.claim.clone(), proof_of(&self.node, id));
-        ClaimPaths { claim, proof, handed_out: self.handed_out }
+    /// The claim that an attempt with this id makes.
+    pub(super) fn claim(&self, id: Uuid) -> NewClaim {
+        let Self { handed_out, versions, .. } = *self;
+        NewClaim { path: self.claim.clone(), proof: proof_of(&self.node, id), handed_out, versions }
     }
 
     /// The operations of an attempt with this id. The create of the claim comes first: so a claim of another
     /// client is told from a node that was deleted. What is about the claimed node comes last.
     pub(super) fn ops(&self, shared: &Shared, id: Uuid) -> impl Iterator<Item = MultiOp> + Clone {
         let acl = shared.acl(&self.claim);
-        let create = Create::new(self.claim.clone(), Bytes::new(), acl, CreateMode::Ephemeral, 0);
-        let (version, about_node) = match self.handed_out {
-            true => (HANDED_OUT, create_proof(shared, &proof_of(&self.node, id))),
-            false => (CLAIMED_AHEAD, MultiOp::Check { path: self.node.clone(), version: -1 }),
-        };
         let identity = Bytes::from(shared.identity.clone());
+        let create = Create::new(self.claim.clone(), identity.clone(), acl, CreateMode::Ephemeral, 0);
+        let about_node = match self.handed_out {
+            true => create_proof(shared, &proof_of(&self.node, id)),
+            false => MultiOp::Check { path: self.node.clone(), version: -1 },
+        };
         // The version says what the claim is (decision 28).
-        let sets = (1..=version).map(move |next| {
-            let data = if next == version { identity.clone() } else { Bytes::new() };
-            set_version(&self.claim, &data, next)
-        });
+        let sets = (1..=self.version()).map(move |next| set_version(&self.claim, &identity, next));
         std::iter::once(MultiOp::Create(create)).chain(sets).chain([about_node])
     }
 
     /// Number of [`ops`](Self::ops).
     pub(super) fn op_count(&self) -> usize {
-        let version = if self.handed_out { HANDED_OUT } else { CLAIMED_AHEAD };
-        2 + usize::try_from(version).expect("a version of a claim is positive")
+        2 + usize::try_from(self.version()).expect("a version of a claim is not negative")
+    }
+
+    fn version(&self) -> i32 {
+        if self.handed_out { self.versions.handed_out() } else { self.versions.made_ahead() }
     }
 }
 
@@ -111,11 +117,18 @@ mod tests {
     #[test]
     fn the_index_of_an_operation_tells_its_claim_and_whether_the_claims_own_node_is_meant() {
         let handed_out = |node| Wanted { handed_out: true, ..Wanted::of(node) };
-        let wanted = [Wanted::of("/a"), handed_out("/b"), Wanted::of("/c")];
-        // A claim made ahead: create, set, set, check of its node. One that is handed out: one set less.
-        let claims = [(0, 4), (1, 3), (2, 4)];
+        let beside_curator = |wanted| Wanted { versions: ClaimVersions::new(true), ..wanted };
+        let wanted = [
+            Wanted::of("/a"),
+            handed_out("/b"),
+            beside_curator(Wanted::of("/c")),
+            beside_curator(handed_out("/d")),
+        ];
+        // A claim made ahead: create, set, check of its node. One that is handed out: one set less. Beside
+        // Curator: one set more.
+        let claims = [(0, 3), (1, 2), (2, 4), (3, 3)];
         let each = claims.iter().flat_map(|(claim, ops)| (1..=*ops).map(|op| (*claim, op < *ops)));
-        let told = (0..11).map(|op| claim_of(&wanted, op));
+        let told = (0..12).map(|op| claim_of(&wanted, op));
         assert!(told.eq(each));
     }
 }

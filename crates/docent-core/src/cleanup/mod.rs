@@ -42,5 +42,5 @@ pub(crate) use marker::Marker;
 pub(crate) use markers::{Markers, leave};
 pub(crate) use own_folder::{Near, OwnFolder};
 pub(crate) use own_node::{NoOwnNode, create_own_node};
-pub(crate) use owned_node::{CLAIMED_AHEAD, HANDED_OUT, HANDED_OUT_LATER, OwnedNode};
-pub(crate) use undo::{ClaimPaths, Made, numbered};
+pub(crate) use owned_node::{ClaimVersions, NewClaim, OwnedNode};
+pub(crate) use undo::{Made, numbered};

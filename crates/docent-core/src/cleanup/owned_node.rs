@@ -3,15 +3,34 @@ use docent_proto::MultiOp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// Version of a claim's node if one write created the claim and handed it out. The lock node of a Curator
-/// consumer, at the same path, has version 0.
-pub(crate) const HANDED_OUT: i32 = 1;
+/// Versions of a claim's node, which say how the claim was made (decision 28).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClaimVersions {
+    lowest: i32,
+}
 
-/// Version of the node of a claim that was made ahead, until it is handed out.
-pub(crate) const CLAIMED_AHEAD: i32 = 2;
+impl ClaimVersions {
+    /// The versions of claims whose paths Docent alone uses, or of claims `beside_curator`: there the lock
+    /// node of a Curator consumer has the same path, and version 0.
+    pub(crate) fn new(beside_curator: bool) -> Self {
+        Self { lowest: i32::from(beside_curator) }
+    }
 
-/// Version of the node of a claim that was made ahead, once it is handed out.
-pub(crate) const HANDED_OUT_LATER: i32 = 3;
+    /// Of a claim that one write created and handed out.
+    pub(crate) fn handed_out(self) -> i32 {
+        self.lowest
+    }
+
+    /// Of a claim that was made ahead, until it is handed out.
+    pub(crate) fn made_ahead(self) -> i32 {
+        self.lowest + 1
+    }
+
+    /// Of a claim that was made ahead, once it is handed out.
+    pub(crate) fn handed_out_later(self) -> i32 {
+        self.lowest + 2
+    }
+}
 
 /// Ephemeral node of one of our sessions.
 #[derive(Debug)]
@@ -27,6 +46,18 @@ pub(crate) struct OwnedNode {
     left: AtomicBool,
 }
 
+/// A claim on its way to the servers.
+#[derive(Debug)]
+pub(crate) struct NewClaim {
+    /// Full path of the claim's node.
+    pub(crate) path: String,
+    /// Full path of its proof.
+    pub(crate) proof: String,
+    /// True when the proof is created together with the claim.
+    pub(crate) handed_out: bool,
+    pub(crate) versions: ClaimVersions,
+}
+
 /// Second node of a claim, by which the servers tell it from other claims at the same path (decision 28).
 #[derive(Debug)]
 struct Proof {
@@ -36,6 +67,7 @@ struct Proof {
     stage: AtomicU8,
     /// False if one write created the claim and handed it out.
     made_ahead: bool,
+    versions: ClaimVersions,
 }
 
 const MISSING: u8 = 0;
@@ -48,16 +80,11 @@ impl OwnedNode {
         Self { context, path, czxid, claim: None, left: AtomicBool::new(false) }
     }
 
-    /// The node of a claim, whose proof is at `proof` once the claim is handed out.
-    pub(crate) fn claim(
-        context: Arc<CleanupContext>,
-        path: String,
-        czxid: i64,
-        proof: String,
-        handed_out: bool,
-    ) -> Self {
+    /// The node of a claim that the transaction `czxid` made.
+    pub(crate) fn claim(context: Arc<CleanupContext>, claim: NewClaim, czxid: i64) -> Self {
+        let NewClaim { path, proof, handed_out, versions } = claim;
         let stage = AtomicU8::new(if handed_out { EXISTS } else { MISSING });
-        let claim = Some(Proof { path: proof, stage, made_ahead: !handed_out });
+        let claim = Some(Proof { path: proof, stage, made_ahead: !handed_out, versions });
         Self { context, path, czxid, claim, left: AtomicBool::new(false) }
     }
 
@@ -96,13 +123,13 @@ impl OwnedNode {
         (proof.stage.load(Ordering::Acquire) >= stage).then_some(&*proof.path)
     }
 
-    /// Version of the node; −1 if its name tells it from others.
-    fn version(&self, is_handed_out: bool) -> i32 {
+    /// Version of the node, before or after its claim is handed out; −1 if its name tells it from others.
+    pub(crate) fn version(&self, is_handed_out: bool) -> i32 {
         match &self.claim {
             None => -1,
-            Some(Proof { made_ahead: false, .. }) => HANDED_OUT,
-            Some(_) if is_handed_out => HANDED_OUT_LATER,
-            Some(_) => CLAIMED_AHEAD,
+            Some(Proof { made_ahead: false, versions, .. }) => versions.handed_out(),
+            Some(Proof { versions, .. }) if is_handed_out => versions.handed_out_later(),
+            Some(Proof { versions, .. }) => versions.made_ahead(),
         }
     }
 

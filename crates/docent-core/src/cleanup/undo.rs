@@ -3,7 +3,7 @@
 use super::by_claim::delete_claim;
 use super::by_czxid::delete_by_czxid;
 use super::by_name::children;
-use super::{CleanupContext, Ended, ExactWrite, Host, OwnedNode, PAUSE};
+use super::{CleanupContext, Ended, ExactWrite, Host, NewClaim, OwnedNode, PAUSE};
 use crate::session::{Cause, lookup};
 use crate::time::deadline;
 use docent_proto::{MultiResult, parent};
@@ -25,23 +25,7 @@ pub(crate) enum Made {
     /// One node whose full path is this and a number.
     Numbered(String),
     /// Claims.
-    Claims(Vec<ClaimPaths>),
-}
-
-/// Full paths of the nodes of a claim.
-#[derive(Debug)]
-pub(crate) struct ClaimPaths {
-    pub(crate) claim: String,
-    pub(crate) proof: String,
-    /// True when the proof is created together with the claim.
-    pub(crate) handed_out: bool,
-}
-
-impl ClaimPaths {
-    /// The claim that the transaction `czxid` made.
-    pub(crate) fn made(self, context: Arc<CleanupContext>, czxid: i64) -> OwnedNode {
-        OwnedNode::claim(context, self.claim, czxid, self.proof, self.handed_out)
-    }
+    Claims(Vec<NewClaim>),
 }
 
 /// Waits until the outcome of `write` is certain, and deletes the nodes that it made.
@@ -70,7 +54,8 @@ pub(super) async fn undo_exact(
             _ => context.cleanup.undo_numbered(&context, prefix, stat.mzxid),
         },
         Made::Claims(claims) => {
-            let claims = claims.into_iter().map(|claim| claim.made(Arc::clone(&context), stat.mzxid));
+            let claims =
+                claims.into_iter().map(|claim| OwnedNode::claim(Arc::clone(&context), claim, stat.mzxid));
             let delete = |claim| async move { delete_claim(host, &claim, None).await };
             join_all(claims.map(delete)).await;
         }
@@ -81,7 +66,7 @@ pub(super) async fn undo_exact(
 async fn undo_without_marker(host: &dyn Host, context: Arc<CleanupContext>, made: Made) {
     let Made::Claims(claims) = made else { return };
     let claims = claims.into_iter().filter(|claim| claim.handed_out);
-    let claims = claims.map(|claim| claim.made(Arc::clone(&context), UNKNOWN));
+    let claims = claims.map(|claim| OwnedNode::claim(Arc::clone(&context), claim, UNKNOWN));
     join_all(claims.map(|claim| async move { delete_claim(host, &claim, None).await })).await;
 }
 

@@ -102,7 +102,8 @@ impl Paths {
 
     /// The claim of an item, which hands the item out if `handed_out`.
     pub(crate) fn claim_request(&self, name: &str, handed_out: bool) -> ClaimRequest {
-        ClaimRequest { claim: self.claim(name), node: self.item(name), handed_out }
+        let beside_curator = self.layout != QueueLayout::Native;
+        ClaimRequest { claim: self.claim(name), node: self.item(name), handed_out, beside_curator }
     }
 
     /// True when it is counted how often items are handed out.
