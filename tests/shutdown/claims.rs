@@ -52,6 +52,21 @@ both_backends! {
         assert_eq!(again.deliveries(), Some(1), "nobody had it before");
     }
 
+    async fn a_delivery_that_is_acknowledged_in_its_stage_does_not_hold_up_the_shutdown(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let jobs = jobs(&client);
+        soon(jobs.put_all(&["one".to_owned(), "two".to_owned()])).await.unwrap();
+        let [one, two] = [soon(jobs.take()).await.unwrap(), soon(jobs.take()).await.unwrap()];
+        let shutdown = tokio::spawn(client.shutdown(PATIENCE * 10));
+        soon(stage_reached(&client, Stage::Deliveries)).await;
+        // The last listing had several items and is used up: another take would want the next one.
+        soon(one.ack()).await.unwrap();
+        soon(two.ack()).await.unwrap();
+        let report = soon(shutdown).await.unwrap();
+        assert!(report.is_clean(), "{report}");
+    }
+
     async fn a_claim_that_an_outage_holds_up_does_not_hold_up_the_next_stage(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);

@@ -10,7 +10,7 @@ use docent_core::{Error, ErrorKind};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -25,7 +25,8 @@ type Endings = FuturesUnordered<BoxFuture<'static, ()>>;
 /// Starts the task that claims, if it does not run.
 pub(crate) fn start(store: &Arc<Store>) {
     if store.desk.start() {
-        spawn(&store.client, Claimer::new(Arc::clone(store)).run());
+        // On the heap, because the runtime moves a task's future several times.
+        spawn(&store.client, Box::pin(Claimer::new(Arc::clone(store)).run()));
     }
 }
 
@@ -35,9 +36,8 @@ pub(crate) fn look_ahead(store: &Arc<Store>) {
     let backlog = store.backlog.lock().unwrap_or_else(PoisonError::into_inner);
     let is_wanted = backlog.is_wanted_ahead(Instant::now());
     drop(backlog);
-    if is_wanted && store.desk.start() {
-        let claimer = Claimer { looks_ahead: true, ..Claimer::new(Arc::clone(store)) };
-        spawn(&store.client, claimer.run());
+    if is_wanted && store.desk.look_ahead() {
+        start(store);
     }
 }
 
@@ -61,8 +61,6 @@ struct Claimer {
     idle: Option<Idle>,
     /// True when something may be free that was not at the last attempt.
     sign: bool,
-    /// True when it begins with a listing for the next call.
-    looks_ahead: bool,
     running: Running,
 }
 
@@ -85,19 +83,11 @@ impl Claimer {
             store,
             idle: None,
             sign: false,
-            looks_ahead: false,
         }
     }
 
     async fn run(mut self) {
         let mut endings = Endings::new();
-        if self.looks_ahead
-            && !self.is_stopping()
-            && let Err(error) = self.free.list_ahead().await
-        {
-            // The next call is told, if it lasts.
-            tracing::debug!(path = %self.store.path, %error, "items could not be listed ahead");
-        }
         loop {
             if self.is_stopping() {
                 self.store.desk.stop(&Error::closed("take", &self.store.path));
@@ -105,30 +95,35 @@ impl Claimer {
             for leftover in self.store.desk.take_leftovers(Instant::now()) {
                 endings.push(Box::pin(endings::end(Arc::clone(&self.store), leftover)));
             }
-            beside(&mut endings, self.serve()).await;
+            beside(&mut endings, pin!(self.serve())).await;
+            if self.store.desk.takes_look_ahead() && !self.is_stopping() {
+                beside(&mut endings, pin!(self.list_ahead())).await;
+            }
             let demand = self.store.desk.demand();
             if demand.now > 0 {
-                beside(&mut endings, self.work(demand)).await;
+                self.free.begin();
+                beside(&mut endings, pin!(self.work(demand))).await;
                 continue;
             }
             self.idle = None;
-            if endings.is_empty() && self.ends() {
+            // From the end at the desk on, the next run of the task may begin.
+            self.free.leave();
+            if endings.is_empty() && self.store.desk.end() {
+                self.running.0 = None;
                 return;
             }
             // An ending tells the desk when it is done.
-            beside(&mut endings, self.rest::<()>(None)).await;
+            beside(&mut endings, pin!(self.rest::<()>(None))).await;
+            self.free.go_on();
         }
     }
 
-    /// Ends the task at the desk if there is nothing to do. False when there is.
-    fn ends(&mut self) -> bool {
-        self.free.leave();
-        let ends = self.store.desk.end();
-        match ends {
-            true => self.running.0 = None,
-            false => self.free.go_on(),
+    /// Lists the items for the next call.
+    async fn list_ahead(&mut self) {
+        if let Err(error) = self.free.list_ahead().await {
+            // The next call is told, if it lasts.
+            tracing::debug!(path = %self.store.path, %error, "items could not be listed ahead");
         }
-        ends
     }
 
     /// True once the client's shutdown wants nothing more to be taken.
@@ -214,7 +209,7 @@ impl Claimer {
     /// Waits for a sign of an item, until the desk has changed or something was kept long enough.
     async fn rest<T>(&mut self, sign: Option<BoxFuture<'_, T>>) -> Option<T> {
         let store = Arc::clone(&self.store);
-        let due = store.desk.kept_until();
+        let due = store.desk.rests_until();
         let (has_sign, stops) = (sign.is_some(), !self.is_stopping());
         let sign = async {
             match sign {
@@ -245,8 +240,7 @@ impl Claimer {
 }
 
 /// Polls `future`, and the ends of claims beside it: they wait for nobody.
-async fn beside<F: Future>(endings: &mut Endings, future: F) -> F::Output {
-    let mut future = pin!(future);
+async fn beside<F: Future>(endings: &mut Endings, mut future: Pin<&mut F>) -> F::Output {
     loop {
         tokio::select! {
             biased;

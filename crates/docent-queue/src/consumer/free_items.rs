@@ -1,4 +1,4 @@
-use crate::store::{Backlog, ClaimedItem, Demand, Listing, MOST, Store, ensure_folder};
+use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
 use docent_core::recipe::{ClaimResult, Hold, claim_all};
 use docent_core::{Error, ErrorKind, Node};
 use futures_util::future::try_join;
@@ -8,34 +8,44 @@ use tokio::time::Instant;
 /// Claims in vain after which it looks what is claimed.
 const LOOK_AFTER: usize = 3;
 
+/// Items at the front of the backlog that a look compares with the claims. Each comparison costs time, and the
+/// next claims are mostly of these items.
+const NEXT: usize = 64;
+
 /// The items that may be free, as far as this process knows, and claims of the lowest of them.
 pub(super) struct FreeItems {
     store: Arc<Store>,
     backlog: Backlog,
+    /// True until the first claim since the backlog was left.
+    rested: bool,
 }
 
 impl FreeItems {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        let mut free = Self { store, backlog: Backlog::default() };
+        let mut free = Self { store, backlog: Backlog::default(), rested: true };
         free.go_on();
-        if !free.backlog.is_kept(Instant::now()) {
-            free.backlog.clear();
-        }
         free
     }
 
-    /// Leaves the backlog to the next run of the task: a listing for each item would cost much. The next run
-    /// lists a short one anew where others take items, too, so that fewer claims are in vain and what they
-    /// give back is seen. Called before the task ends at the desk: from then on the next run may begin.
+    /// Leaves the backlog for when the task goes on, or runs again: a listing for each item would cost much.
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.backlog);
         *self.kept() = left;
+        self.rested = true;
     }
 
-    /// Takes the backlog back that was [left](Self::leave), where the task has not ended.
+    /// Takes the backlog back that was [left](Self::leave).
     pub(super) fn go_on(&mut self) {
         let kept = std::mem::take(&mut *self.kept());
         self.backlog = kept;
+    }
+
+    /// Begins to claim. A short backlog that was left is listed anew where others take items, too, so that
+    /// fewer claims are in vain and what they give back is seen.
+    pub(super) fn begin(&mut self) {
+        if std::mem::take(&mut self.rested) && !self.backlog.is_kept(Instant::now()) {
+            self.backlog.clear();
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Backlog> {
@@ -173,7 +183,7 @@ impl FreeItems {
         let items = &self.store.items;
         let (claimed, gone) = try_join(items.claimed(), items.are_gone(&marks)).await?;
         self.backlog.forget_taken(&marks, |index, mark| gone[index] || claimed.contains(mark));
-        self.backlog.forget_claimed(&claimed, MOST);
+        self.backlog.forget_claimed(&claimed, NEXT);
         Ok(false)
     }
 

@@ -57,6 +57,8 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
+        // First, so that the desk does not take this call for one that waits.
+        self.answer.close();
         self.store.desk.withdraw(self.id);
     }
 }

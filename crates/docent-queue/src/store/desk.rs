@@ -11,6 +11,10 @@ use tokio::time::Instant;
 /// How long an item is kept that was claimed for a call which is gone: for the next call of this process.
 pub(super) const KEEP: Duration = Duration::from_secs(2);
 
+/// How long the task that claims waits for the end of an offer before it wants to be woken by it. A call that
+/// is polled takes its offer at once: waking the task then would delay what the call does next.
+const SETTLE: Duration = Duration::from_millis(5);
+
 /// Where the calls of this process that take items wait, and where items lie that were claimed for them.
 #[derive(Default)]
 pub(crate) struct Desk {
@@ -28,10 +32,16 @@ struct State {
     leftovers: Vec<Leftover>,
     /// Offers on their way to a taker, each with the time until which it stands.
     offers: Vec<(Offered, Instant)>,
+    /// `SETTLE` after the last offer.
+    settled: Option<Instant>,
+    /// True when the end of an offer wakes the task that claims, also if its items were taken.
+    ends_wake: bool,
     /// True while the task runs that claims.
     running: bool,
     /// Set when an item came back since the last listing.
     look_again: bool,
+    /// Set when the next call will want a listing.
+    look_ahead: bool,
 }
 
 /// Call that takes items, as the task that claims sees it.
@@ -124,8 +134,14 @@ impl Desk {
 
     /// Forgets a call.
     pub(crate) fn withdraw(&self, id: u64) {
-        self.state().takers.retain(|taker| taker.id != id);
-        self.changed.notify_one();
+        let mut state = self.state();
+        let before = state.takers.len();
+        state.takers.retain(|taker| taker.id != id);
+        let was_waiting = state.takers.len() < before;
+        drop(state);
+        if was_waiting {
+            self.changed.notify_one();
+        }
     }
 
     /// Lets a call wait no longer than for the attempt that is under way for it. False when there is none.
@@ -158,6 +174,25 @@ impl Desk {
         self.changed.notify_one();
     }
 
+    /// Asks for a listing for the next call. False when there is work for the task that claims, which lists as
+    /// that requires.
+    pub(crate) fn look_ahead(&self) -> bool {
+        let mut state = self.state();
+        let State { takers, shelf, offers, .. } = &*state;
+        let is_wanted = takers.is_empty() && shelf.is_empty() && offers.is_empty();
+        state.look_ahead |= is_wanted;
+        drop(state);
+        if is_wanted {
+            self.changed.notify_one();
+        }
+        is_wanted
+    }
+
+    /// True when a listing for the next call is wanted, at the first time that this is asked.
+    pub(crate) fn takes_look_ahead(&self) -> bool {
+        std::mem::take(&mut self.state().look_ahead)
+    }
+
     /// True when the task that claims must be started.
     pub(crate) fn start(&self) -> bool {
         !std::mem::replace(&mut self.state().running, true)
@@ -166,10 +201,11 @@ impl Desk {
     /// For the task that claims: ends it if there is nothing to do. False when there is.
     pub(crate) fn end(&self) -> bool {
         let mut state = self.state();
-        let State { takers, shelf, leftovers, offers, .. } = &*state;
+        let State { takers, shelf, leftovers, offers, look_ahead, .. } = &*state;
         // An offer without items waits for its call alone.
         let has_offered = offers.iter().any(|(offered, _)| !is_empty(offered));
-        let is_done = takers.is_empty() && shelf.is_empty() && leftovers.is_empty() && !has_offered;
+        let is_idle = takers.is_empty() && shelf.is_empty() && leftovers.is_empty();
+        let is_done = is_idle && !has_offered && !look_ahead;
         state.running = !is_done;
         is_done
     }
@@ -319,7 +355,11 @@ impl Desk {
     pub(super) fn offered(&self, items: Vec<ClaimedItem>) -> Offered {
         let offered = Offered::new(Mutex::new(items));
         let keep = if planted!(OfferStandsForEver) { KEEP * 1000 } else { KEEP };
-        self.state().offers.push((Arc::clone(&offered), Instant::now() + keep));
+        let now = Instant::now();
+        let mut state = self.state();
+        state.offers.push((Arc::clone(&offered), now + keep));
+        state.settled = Some(now + SETTLE);
+        drop(state);
         // The task that claims sees to the end of it.
         self.changed.notify_one();
         offered
@@ -329,18 +369,27 @@ impl Desk {
     pub(super) fn offer_ended(&self, offered: &Offered, until: Instant) {
         let mut state = self.state();
         state.offers.retain(|(other, _)| !Arc::ptr_eq(other, offered));
-        for item in take_all(offered).into_iter().rev() {
+        let items = take_all(offered);
+        let wakes = state.ends_wake || !items.is_empty();
+        for item in items.into_iter().rev() {
             state.shelf.push_front(Kept { item, until });
         }
         drop(state);
-        self.changed.notify_one();
+        if wakes {
+            self.changed.notify_one();
+        }
     }
 
-    /// Time at which the first item on the shelf was kept long enough, or the first offer does not stand any
-    /// more.
-    pub(crate) fn kept_until(&self) -> Option<Instant> {
-        let state = self.state();
+    /// Time until which the task that claims may wait for a change: the first item on the shelf was kept long
+    /// enough then, or the first offer does not stand any more, or the last one was most likely taken.
+    pub(crate) fn rests_until(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut state = self.state();
         let offers = state.offers.iter().filter(|(offered, _)| !is_empty(offered)).map(|(_, until)| *until);
-        state.shelf.iter().map(|kept| kept.until).chain(offers).min()
+        let first = offers.min();
+        let settled = state.settled.filter(|settled| first.is_some() && now < *settled);
+        let kept = state.shelf.iter().map(|kept| kept.until).min();
+        state.ends_wake = settled.is_none();
+        [kept, first, settled].into_iter().flatten().min()
     }
 }

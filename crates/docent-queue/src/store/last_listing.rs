@@ -9,9 +9,9 @@ const FRESH_PER_ITEM: Duration = Duration::from_micros(50);
 /// Items up to which a new listing costs less than an attempt in vain.
 const SHORT: usize = 200;
 /// Items from which on a listing costs more than several attempts in vain.
-const LONG: usize = 2_000;
+const LONG: usize = 1_000;
 /// Items that are looked at to find out how many of the first are taken.
-const MARKS: usize = 11;
+const MARKS: usize = 6;
 
 /// Items that may be free, as the last listing showed them and attempts since: first in first.
 #[derive(Debug)]
@@ -175,11 +175,11 @@ mod tests {
         let left_of = |taken: usize| {
             let mut listing = listing(3_000);
             let marks = listing.marks();
-            assert_eq!(marks.last(), Some(&names[1023]));
+            assert_eq!(marks.last(), Some(&names[31]));
             listing.forget_taken(&marks, |_, mark| mark < names[taken].as_str());
             listing.first(1).remove(0)
         };
-        let firsts = [(0, 0), (1, 1), (2, 2), (3, 2), (63, 32), (64, 64), (1_023, 512), (1_500, 1_024)];
+        let firsts = [(0, 0), (1, 1), (2, 2), (3, 2), (30, 16), (31, 16), (32, 32), (1_500, 32)];
         for (taken, first) in firsts {
             assert_eq!(left_of(taken), names[first], "{taken}");
         }

@@ -50,7 +50,7 @@ pub(crate) struct Store {
     pub(crate) aside: Aside,
     /// Claims of this process.
     pub(crate) own: OwnClaims,
-    /// The last listing, while the task does not run that claims.
+    /// The last listing, while the task that claims rests or does not run.
     pub(crate) backlog: Mutex<Backlog>,
     /// Calls of this process that take items, and items that are claimed for them.
     pub(crate) desk: Desk,
