@@ -8,6 +8,15 @@ pub(crate) fn cargo(arguments: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments.split_whitespace()).current_dir(root());
+    // Cargo sets these for this program. Some build scripts run again when they change, and what depends on
+    // them is built once more.
+    for (name, _) in env::vars_os() {
+        if let Some(name) = name.to_str()
+            && (name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

@@ -10,7 +10,6 @@ mod fix;
 mod newer;
 mod packages;
 mod pages;
-mod panics;
 mod planted_tests;
 mod prose;
 mod rooms;
@@ -18,7 +17,6 @@ mod simulate;
 mod sources;
 mod stages;
 mod structure;
-mod summary;
 mod test;
 mod versions;
 
@@ -27,7 +25,8 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure | bench | simulate | planted-tests | differential | versions
 
 check   what must hold of every commit besides its tests: format, order of folders, pages, prose, lints, docs, dependencies
-test    every test, also those that need a real ZooKeeper and other people's clients, which are installed when missing (Debian, as root)
+test    every test, also those that need a real ZooKeeper and other people's clients, which are installed when missing (Debian, as root):
+        [--jobs N]: so many test binaries at the same time; [--junit FILE]: a report for CI servers
 fix     applies what lints suggest, formats, and writes the pages that are made from the README
 pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
 structure  [CRATE | FOLDER/]: figures of each crate, or of one with its largest circle, or of another checkout: lengths of files and functions, circles of imports, types whose methods are spread, files that an acquire crosses
@@ -46,7 +45,7 @@ fn main() -> ExitCode {
     let task = std::env::args().nth(1);
     let done = match task.as_deref() {
         Some("check") => check::run(),
-        Some("test") => test::run(),
+        Some("test") => test::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("fix") => fix::run(),
         Some("pages") => match std::env::args().nth(2).as_deref() {
             Some("--check") => pages::check(),

@@ -5,7 +5,7 @@ use anyhow::Result;
 use std::process::Command;
 
 /// Makes the embedded server of a test behave as that version does.
-const EMBEDDED_AS: &str = "DOCENT_EMBEDDED_AS";
+pub(crate) const EMBEDDED_AS: &str = "DOCENT_EMBEDDED_AS";
 
 /// Suites whose tests run on a real server.
 const SUITES: [&str; 6] = ["core", "locks", "queue", "config", "discovery", "election"];
@@ -27,7 +27,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         packages::ensure_java()?;
         newer::home()
     })?;
-    let embedded = stages.run("embedded as 3.9", || execute(&mut as_newer(&chosen, &["embedded::"])));
+    let embedded =
+        stages.run("embedded as 3.9", || execute(suites(&chosen, &["embedded::"]).env(EMBEDDED_AS, "3.9")));
     let real = stages.run("real", || {
         let mut command = suites(&chosen, &["real::", "--include-ignored"]);
         execute(command.env("ZOOKEEPER_HOME", &home))
@@ -36,13 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     embedded.and(real)
 }
 
-/// Suites on the embedded server as a newer version. Its build is the one of [`test`](crate::test).
-pub(crate) fn as_newer(names: &[&str], filters: &[&str]) -> Command {
-    let mut command = suites(names, filters);
-    command.env(EMBEDDED_AS, "3.9");
-    command
-}
-
+/// The build is the one of [`test`](crate::test).
 fn suites(names: &[&str], filters: &[&str]) -> Command {
     let mut command = cargo("test --workspace --all-features --no-fail-fast");
     for name in names {

@@ -1,16 +1,17 @@
 use std::fmt;
+use std::ops::AddAssign;
 
 /// Outcomes of tests, over any number of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Summary {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
-    pub(crate) skipped: u64,
+pub(super) struct Summary {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) skipped: u64,
 }
 
 impl Summary {
     /// Adds a line of a test harness, if it is one that sums up a run.
-    pub(crate) fn add_line(&mut self, line: &str) {
+    pub(super) fn add_line(&mut self, line: &str) {
         // A test that writes without ending its line may have begun this one.
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         for (number, word) in counts.split([' ', '.', ';']).zip(counts.split([' ', '.', ';']).skip(1)) {
@@ -25,8 +26,16 @@ impl Summary {
     }
 
     /// True when there was something to pass and nothing failed.
-    pub(crate) fn is_good(self) -> bool {
+    pub(super) fn is_good(self) -> bool {
         self.passed > 0 && self.failed == 0
+    }
+}
+
+impl AddAssign for Summary {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 }
 

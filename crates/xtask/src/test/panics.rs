@@ -5,22 +5,24 @@ const MOST_LINES: usize = 40;
 
 /// Panics of failed tests, picked from the output of test harnesses and shown again where they are found.
 #[derive(Debug, Default)]
-pub(crate) struct Panics {
-    failed: Vec<Failed>,
+pub(super) struct Panics {
+    pub(super) failed: Vec<Failed>,
     /// True when the next line belongs to a panic's message.
     inside: bool,
 }
 
+/// A failed test.
 #[derive(Debug, PartialEq, Eq)]
-struct Failed {
-    test: String,
-    lines: Vec<String>,
+pub(super) struct Failed {
+    pub(super) test: String,
+    /// What it panicked with.
+    pub(super) lines: Vec<String>,
     left_out: usize,
 }
 
 impl Panics {
     /// Adds a line of a test harness.
-    pub(crate) fn add_line(&mut self, line: &str) {
+    pub(super) fn add_line(&mut self, line: &str) {
         if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
             self.failed.push(Failed { test: test.to_owned(), lines: Vec::new(), left_out: 0 });
             self.inside = false;
@@ -46,16 +48,15 @@ fn ends_panic(line: &str) -> bool {
         || line.starts_with("test result: ")
 }
 
-impl fmt::Display for Panics {
+impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Failed { test, lines, left_out } in &self.failed {
-            writeln!(f, "failed: {test}")?;
-            for line in lines {
-                writeln!(f, "  {line}")?;
-            }
-            if *left_out > 0 {
-                writeln!(f, "  … and {left_out} lines more, above")?;
-            }
+        let Self { test, lines, left_out } = self;
+        writeln!(f, "failed: {test}")?;
+        for line in lines {
+            writeln!(f, "  {line}")?;
+        }
+        if *left_out > 0 {
+            writeln!(f, "  … and {left_out} lines more, above")?;
         }
         Ok(())
     }
@@ -68,7 +69,7 @@ mod tests {
     fn panics(lines: &[&str]) -> String {
         let mut panics = Panics::default();
         lines.iter().for_each(|line| panics.add_line(line));
-        panics.to_string()
+        panics.failed.iter().map(Failed::to_string).collect()
     }
 
     #[test]

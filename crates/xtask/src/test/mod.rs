@@ -1,0 +1,133 @@
+//! All tests of the workspace, those that need other people's software included.
+
+mod job;
+mod panics;
+mod report;
+mod runner;
+mod summary;
+
+use crate::stages::Stages;
+use crate::versions::EMBEDDED_AS;
+use crate::{differential, packages, simulate};
+use anyhow::{Context, Result, bail};
+use report::Report;
+use std::num::NonZero;
+use std::thread::available_parallelism;
+use std::{env, fs};
+
+/// Variable by which a test binary is told how many tests may run at the same time.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// Most tests wait for a session to end, a link to come back or a server to start, and leave the cores idle.
+const THREADS_PER_CORE: usize = 2;
+
+/// Command line of the chore.
+#[derive(Debug, PartialEq, Eq)]
+struct Arguments {
+    /// Number of test binaries that run at the same time.
+    jobs: usize,
+    /// Where to write a report for CI servers.
+    junit: Option<String>,
+}
+
+impl Arguments {
+    fn parse(arguments: &[String]) -> Result<Self> {
+        let mut parsed = Self { jobs: 1, junit: None };
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let mut value = || rest.next().with_context(|| format!("{argument} needs a value"));
+            match argument.as_str() {
+                "--jobs" => {
+                    let jobs = value()?;
+                    let number = jobs.parse::<NonZero<usize>>();
+                    parsed.jobs =
+                        number.with_context(|| format!("--jobs {jobs} must be a number from 1"))?.get();
+                }
+                "--junit" => parsed.junit = Some(value()?.clone()),
+                other => bail!("unknown argument {other}: usage: cargo xtask test [--jobs N] [--junit FILE]"),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+/// Every test, also those that need a real ZooKeeper, or the clients of others: Curator, kazoo, the one in C.
+/// At the end it shows again what failed tests panicked with; the last line says how many passed, failed and
+/// were skipped.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let Arguments { jobs, junit } = Arguments::parse(arguments)?;
+    let mut report = Report::default();
+    let mut done = run_stages(jobs, &mut report);
+    print!("{report}");
+    if let Some(file) = junit {
+        done = done.and(fs::write(&file, report.junit()).with_context(|| format!("cannot write {file}")));
+    }
+    if let Err(error) = &done {
+        eprintln!("error: {error:#}");
+    }
+    println!("{}", report.summary);
+    if done.is_err() { std::process::exit(1) } else { Ok(()) }
+}
+
+fn run_stages(at_once: usize, report: &mut Report) -> Result<()> {
+    let mut stages = Stages::start();
+    stages.run("packages", || {
+        packages::ensure_zookeeper()?;
+        packages::ensure_curator()?;
+        packages::ensure_c_client()?;
+        packages::ensure_python()
+    })?;
+    let (jobs, built) = stages.run("build", job::build)?;
+    // Watches and the mechanisms on top of them, where the servers say which transaction an event is of.
+    let newer: Vec<_> = jobs
+        .iter()
+        .filter_map(|job| match () {
+            () if job.is_suite("config") => Some((job, &["embedded::"][..])),
+            () if job.is_suite("core") => Some((job, &["watch", "cache", "--skip", "::real::"][..])),
+            () => None,
+        })
+        .map(|(job, filters)| job.with(filters, (EMBEDDED_AS, "3.9")))
+        .collect();
+    // Tests that could be built run all the same.
+    let mut tests = |jobs| {
+        runner::run(jobs, at_once, &threads(), |done| report.add(done));
+        Ok(())
+    };
+    stages.run("tests", || tests(jobs))?;
+    stages.run("doc tests", || tests(vec![job::doc_tests()]))?;
+    stages.run("embedded as 3.9", || tests(newer))?;
+    let tested = report.outcome();
+    let compared = stages.run("differential", differential::stage);
+    let simulated = stages.run("simulation", simulate::stage);
+    stages.finish();
+    built.and(tested).and(compared).and(simulated)
+}
+
+/// How many tests of a binary run at the same time.
+fn threads() -> String {
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    env::var(TEST_THREADS).unwrap_or_else(|_| (THREADS_PER_CORE * cores).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &str) -> Result<Arguments> {
+        Arguments::parse(&arguments.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn arguments_are_options_with_values() {
+        let parsed = parse("--junit report.xml --jobs 3").unwrap();
+        assert_eq!(parsed, Arguments { jobs: 3, junit: Some("report.xml".to_owned()) });
+        for (wrong, told) in [
+            ("--jobs 0", "--jobs 0 must be a number from 1"),
+            ("--jobs", "--jobs needs a value"),
+            ("--fast", "unknown argument --fast"),
+        ] {
+            let error = parse(wrong).unwrap_err().to_string();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
+}

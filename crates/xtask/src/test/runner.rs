@@ -1,0 +1,114 @@
+use super::job::{Done, Job};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// How often it is said what is running.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// Runs `jobs`, as many `at_once`, those with the most tests first, each with as many tests at the same time as
+/// `threads` says. Calls `ended` for each, and says what is running meanwhile.
+pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: impl FnMut(Done)) {
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.tests));
+    let (started, all) = (Instant::now(), jobs.iter().map(|job| job.tests).sum::<usize>());
+    let waiting = Mutex::new(VecDeque::from(jobs));
+    let running: Mutex<Vec<Job>> = Mutex::default();
+    let begin = || {
+        let job = lock(&waiting).pop_front()?;
+        lock(&running).push(job.clone());
+        Some(job)
+    };
+    let (sender, done) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            let (sender, begin, running) = (sender.clone(), &begin, &running);
+            scope.spawn(move || {
+                while let Some(job) = begin() {
+                    let done = job.run(threads);
+                    lock(running).retain(|other| other.log() != job.log());
+                    // The receiver lives until all senders are gone.
+                    let _ = sender.send((job.tests, done));
+                }
+            });
+        }
+        drop(sender);
+        let mut behind = 0;
+        loop {
+            match done.recv_timeout(SIGN_OF_LIFE) {
+                Ok((tests, done)) => {
+                    behind += tests;
+                    ended(done);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let running = lock(&running).clone();
+                    let seconds = started.elapsed().as_secs();
+                    println!("{}", sign_of_life(seconds, behind, all, &running));
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    });
+}
+
+fn sign_of_life(seconds: u64, behind: usize, all: usize, running: &[Job]) -> String {
+    let each =
+        running.iter().map(|job| (job, Progress::of(&fs::read_to_string(job.log()).unwrap_or_default())));
+    let each: Vec<_> = each.collect();
+    let (ended, failed) = each.iter().fold((behind, 0), |(ended, failed), (_, progress)| {
+        (ended + progress.ended, failed + progress.failed)
+    });
+    let running = each.iter().map(|(job, progress)| match job.tests {
+        0 => job.selector.clone(),
+        tests => format!("{} ({} of {tests})", job.selector, progress.ended),
+    });
+    let running: Vec<_> = running.collect();
+    let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
+    format!("{seconds:6} s: {ended} of {all} tests{failed}; running: {}", running.join(", "))
+}
+
+/// What a harness has written so far.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Progress {
+    ended: usize,
+    failed: usize,
+}
+
+impl Progress {
+    fn of(output: &str) -> Self {
+        let ends = output.lines().filter(|line| line.starts_with("test ") && line.contains(" ... "));
+        ends.fold(Self::default(), |progress, line| Self {
+            ended: progress.ended + 1,
+            failed: progress.failed + usize::from(line.contains(" ... FAILED")),
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_job_is_run_once_and_those_with_most_tests_begin_first() {
+        let job = |tests: usize| {
+            let script = format!("echo out {tests}; echo err >&2; test {tests} != 2");
+            Job::script(&format!("job of {tests}"), &script, tests)
+        };
+        let mut done = Vec::new();
+        run(vec![job(1), job(3), job(2)], 1, "1", |ended| done.push(ended));
+        let each = done.iter().map(|done| (&*done.output, done.status.as_ref().unwrap().success()));
+        assert!(each.eq([("out 3\nerr\n", true), ("out 2\nerr\n", false), ("out 1\nerr\n", true)]));
+    }
+
+    #[test]
+    fn a_sign_of_life_says_how_far_each_job_is() {
+        let job = Job::script("far", "echo 'test a ... ok'; echo 'test b ... FAILED'; echo 'test c'", 9);
+        job.run("1");
+        let sign = sign_of_life(75, 3, 20, &[job, Job::script("unknown", "", 0)]);
+        assert_eq!(sign, "    75 s: 5 of 20 tests, 1 of them failed; running: far (2 of 9), unknown");
+    }
+}
