@@ -5,9 +5,6 @@ use crate::packages;
 use anyhow::Result;
 use std::process::Command;
 
-/// Scripts that CI runs.
-const SCRIPTS: &str = "2000";
-
 /// The chore as it is called by hand.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     packages::ensure_zookeeper()?;
@@ -16,7 +13,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     execute(Command::new(&program).args(arguments))
 }
 
-/// The scripts of CI, which are the same each time.
-pub(crate) fn stage() -> Result<()> {
-    run(&["--scripts", SCRIPTS].map(str::to_owned))
+/// The first `scripts` scripts, which are the same each time.
+pub(crate) fn stage(scripts: u32) -> Result<()> {
+    run(&["--scripts".to_owned(), scripts.to_string()])
 }

@@ -14,13 +14,10 @@ use batch::Batch;
 use binary::Binary;
 use std::time::{Duration, Instant};
 
-/// Share of CI's time for the runs, once the simulation is built.
-const SHARE: Duration = Duration::from_secs(4 * 60);
-
-/// Most seeds of each recipe that CI runs.
+/// Most seeds of each recipe that a stage runs.
 const SEEDS: u64 = 12;
 
-/// Overrides [`SHARE`], in seconds.
+/// Overrides the time that a stage has, in seconds.
 const SHARE_VARIABLE: &str = "DOCENT_SIMULATION_SECONDS";
 
 /// The chore as it is called by hand.
@@ -33,11 +30,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// As many seeds of all recipes in turn as fit into what CI has for them. There is an upper bound so that a
-/// change which passes on one machine does not meet seeds that nobody has run on a faster one.
-pub(crate) fn stage() -> Result<()> {
+/// As many seeds of all recipes in turn as fit into `share`, once the simulation is built. There is an upper
+/// bound so that a change which passes on one machine does not meet seeds that nobody has run on a faster one.
+pub(crate) fn stage(share: Duration) -> Result<()> {
     let seconds = std::env::var(SHARE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
-    let share = seconds.map_or(SHARE, Duration::from_secs);
+    let share = seconds.map_or(share, Duration::from_secs);
     let binary = Binary::build()?;
     let extent = Extent::SeedsUntil(SEEDS, Instant::now() + share);
     many(&binary, &Arguments::default(), extent)

@@ -26,6 +26,8 @@ pub(super) struct Job {
     folder: PathBuf,
     /// Number of its tests; 0 where that is not known.
     pub(super) tests: usize,
+    /// Number of those that need other software, and take longer for that.
+    slow: usize,
 }
 
 /// A job that has ended.
@@ -57,7 +59,9 @@ pub(super) fn build() -> Result<(Vec<Job>, Result<()>)> {
         }
     }
     let status = child.wait()?;
-    jobs.iter_mut().for_each(|job| job.tests = job.count());
+    for job in &mut jobs {
+        (job.tests, job.slow) = (job.count("--include-ignored"), job.count("--ignored"));
+    }
     let complete = match status.success() {
         true => Ok(()),
         false => Err(anyhow::anyhow!("{command:?} failed: {status}")),
@@ -75,6 +79,7 @@ pub(super) fn doc_tests() -> Job {
         environment: Vec::new(),
         folder: command.get_current_dir().map(Path::to_owned).unwrap_or_default(),
         tests: 0,
+        slow: 0,
     }
 }
 
@@ -102,6 +107,7 @@ impl Job {
             ],
             folder,
             tests: 0,
+            slow: 0,
         })
     }
 
@@ -112,6 +118,11 @@ impl Job {
         job.environment.push((variable.0, variable.1.to_owned()));
         job.tests = 0;
         job
+    }
+
+    /// How long it will take, in comparison with others: a test that needs other software counts ten times.
+    pub(super) fn weight(&self) -> usize {
+        self.tests + 9 * self.slow
     }
 
     /// True for the tests of the integration test `name`.
@@ -126,8 +137,9 @@ impl Job {
         command
     }
 
-    fn count(&self) -> usize {
-        let listed = self.command().args(["--list", "--format", "terse"]).output();
+    fn count(&self, which: &str) -> usize {
+        let mut command = Command::new(&self.program);
+        let listed = command.args([which, "--list", "--format", "terse"]).current_dir(&self.folder).output();
         let listed = listed.map(|listed| listed.stdout).unwrap_or_default();
         listed.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b": test")).count()
     }
@@ -220,6 +232,7 @@ impl Job {
             environment: Vec::new(),
             folder: ".".into(),
             tests,
+            slow: 0,
         }
     }
 }

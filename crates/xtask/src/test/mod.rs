@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use report::Report;
 use std::num::NonZero;
 use std::thread::available_parallelism;
+use std::time::Duration;
 use std::{env, fs};
 
 /// Variable by which a test binary is told how many tests may run at the same time.
@@ -21,9 +22,25 @@ const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Most tests wait for a session to end, a link to come back or a server to start, and leave the cores idle.
 const THREADS_PER_CORE: usize = 2;
 
+/// What is drawn from seeds, as much of it as there is time for.
+#[derive(Debug, PartialEq, Eq)]
+struct Sample {
+    /// Scripts that run on the embedded server and on a real one.
+    scripts: u32,
+    /// Time for simulated runs.
+    simulation: Duration,
+}
+
+/// Before a commit.
+const SMALL: Sample = Sample { scripts: 500, simulation: Duration::from_secs(60) };
+
+/// In CI.
+const FULL: Sample = Sample { scripts: 2_000, simulation: Duration::from_secs(4 * 60) };
+
 /// Command line of the chore.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
+    sample: Sample,
     /// Number of test binaries that run at the same time.
     jobs: usize,
     /// Where to write a report for CI servers.
@@ -32,7 +49,7 @@ struct Arguments {
 
 impl Arguments {
     fn parse(arguments: &[String]) -> Result<Self> {
-        let mut parsed = Self { jobs: 1, junit: None };
+        let mut parsed = Self { sample: SMALL, jobs: 1, junit: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{argument} needs a value"));
@@ -43,8 +60,11 @@ impl Arguments {
                     parsed.jobs =
                         number.with_context(|| format!("--jobs {jobs} must be a number from 1"))?.get();
                 }
+                "--full" => parsed.sample = FULL,
                 "--junit" => parsed.junit = Some(value()?.clone()),
-                other => bail!("unknown argument {other}: usage: cargo xtask test [--jobs N] [--junit FILE]"),
+                other => bail!(
+                    "unknown argument {other}: usage: cargo xtask test [--full] [--jobs N] [--junit FILE]"
+                ),
             }
         }
         Ok(parsed)
@@ -55,12 +75,12 @@ impl Arguments {
 /// At the end it shows again what failed tests panicked with; the last line says how many passed, failed and
 /// were skipped.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let Arguments { jobs, junit } = Arguments::parse(arguments)?;
+    let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();
-    let mut done = run_stages(jobs, &mut report);
+    let mut done = run_stages(&arguments, &mut report);
     print!("{report}");
-    if let Some(file) = junit {
-        done = done.and(fs::write(&file, report.junit()).with_context(|| format!("cannot write {file}")));
+    if let Some(file) = &arguments.junit {
+        done = done.and(fs::write(file, report.junit()).with_context(|| format!("cannot write {file}")));
     }
     if let Err(error) = &done {
         eprintln!("error: {error:#}");
@@ -69,7 +89,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if done.is_err() { std::process::exit(1) } else { Ok(()) }
 }
 
-fn run_stages(at_once: usize, report: &mut Report) -> Result<()> {
+fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
+    let Arguments { sample, jobs: at_once, .. } = arguments;
     let mut stages = Stages::start();
     stages.run("packages", || {
         packages::ensure_zookeeper()?;
@@ -90,15 +111,15 @@ fn run_stages(at_once: usize, report: &mut Report) -> Result<()> {
         .collect();
     // Tests that could be built run all the same.
     let mut tests = |jobs| {
-        runner::run(jobs, at_once, &threads(), |done| report.add(done));
+        runner::run(jobs, *at_once, &threads(), |done| report.add(done));
         Ok(())
     };
     stages.run("tests", || tests(jobs))?;
     stages.run("doc tests", || tests(vec![job::doc_tests()]))?;
     stages.run("embedded as 3.9", || tests(newer))?;
     let tested = report.outcome();
-    let compared = stages.run("differential", differential::stage);
-    let simulated = stages.run("simulation", simulate::stage);
+    let compared = stages.run("differential", || differential::stage(sample.scripts));
+    let simulated = stages.run("simulation", || simulate::stage(sample.simulation));
     stages.finish();
     built.and(tested).and(compared).and(simulated)
 }
@@ -119,8 +140,9 @@ mod tests {
 
     #[test]
     fn arguments_are_options_with_values() {
-        let parsed = parse("--junit report.xml --jobs 3").unwrap();
-        assert_eq!(parsed, Arguments { jobs: 3, junit: Some("report.xml".to_owned()) });
+        let parsed = parse("--junit report.xml --full --jobs 3").unwrap();
+        assert_eq!(parsed, Arguments { sample: FULL, jobs: 3, junit: Some("report.xml".to_owned()) });
+        assert_eq!(parse("").unwrap().sample, SMALL);
         for (wrong, told) in [
             ("--jobs 0", "--jobs 0 must be a number from 1"),
             ("--jobs", "--jobs needs a value"),

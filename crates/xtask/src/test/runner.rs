@@ -7,10 +7,10 @@ use std::{fs, thread};
 /// How often it is said what is running.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// Runs `jobs`, as many `at_once`, those with the most tests first, each with as many tests at the same time as
+/// Runs `jobs`, as many `at_once`, those that will take longest first, each with as many tests at the same time as
 /// `threads` says. Calls `ended` for each, and says what is running meanwhile.
 pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: impl FnMut(Done)) {
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.tests));
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.weight()));
     let (started, all) = (Instant::now(), jobs.iter().map(|job| job.tests).sum::<usize>());
     let waiting = Mutex::new(VecDeque::from(jobs));
     let running: Mutex<Vec<Job>> = Mutex::default();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_job_is_run_once_and_those_with_most_tests_begin_first() {
+    fn every_job_is_run_once_and_those_that_take_longest_begin_first() {
         let job = |tests: usize| {
             let script = format!("echo out {tests}; echo err >&2; test {tests} != 2");
             Job::script(&format!("job of {tests}"), &script, tests)
