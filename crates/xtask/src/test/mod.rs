@@ -22,6 +22,10 @@ const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Most tests wait for a session to end, a link to come back or a server to start, and leave the cores idle.
 const THREADS_PER_CORE: usize = 2;
 
+/// Most test binaries that run at the same time unless the command says otherwise: each may start Java processes,
+/// which take 250 MB each.
+const MOST_JOBS: usize = 4;
+
 /// What is drawn from seeds, as much of it as there is time for.
 #[derive(Debug, PartialEq, Eq)]
 struct Sample {
@@ -49,7 +53,7 @@ struct Arguments {
 
 impl Arguments {
     fn parse(arguments: &[String]) -> Result<Self> {
-        let mut parsed = Self { sample: SMALL, jobs: 1, junit: None };
+        let mut parsed = Self { sample: SMALL, jobs: cores().min(MOST_JOBS), junit: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{argument} needs a value"));
@@ -124,10 +128,13 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     built.and(tested).and(compared).and(simulated)
 }
 
+fn cores() -> usize {
+    available_parallelism().map_or(1, NonZero::get)
+}
+
 /// How many tests of a binary run at the same time.
 fn threads() -> String {
-    let cores = available_parallelism().map_or(1, NonZero::get);
-    env::var(TEST_THREADS).unwrap_or_else(|_| (THREADS_PER_CORE * cores).to_string())
+    env::var(TEST_THREADS).unwrap_or_else(|_| (THREADS_PER_CORE * cores()).to_string())
 }
 
 #[cfg(test)]
