@@ -31,7 +31,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// As many seeds of all recipes in turn as fit into `share`, once the simulation is built. There is an upper
-/// bound so that a change which passes on one machine does not meet seeds that nobody has run on a faster one.
+/// bound so that a change which passes on one machine does not meet seeds that nobody has run on a faster
+/// one.
 pub(crate) fn stage(share: Duration) -> Result<()> {
     let seconds = std::env::var(SHARE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
     let share = seconds.map_or(share, Duration::from_secs);

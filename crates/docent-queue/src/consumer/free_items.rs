@@ -8,8 +8,8 @@ use tokio::time::Instant;
 /// Claims in vain after which it looks what is claimed.
 const LOOK_AFTER: usize = 3;
 
-/// Items at the front of the backlog that a look compares with the claims. Each comparison costs time, and the
-/// next claims are mostly of these items.
+/// Items at the front of the backlog that a look compares with the claims. Each comparison costs time, and
+/// the next claims are mostly of these items.
 const NEXT: usize = 64;
 
 /// The items that may be free, as far as this process knows, and claims of the lowest of them.

@@ -174,8 +174,8 @@ impl Desk {
         self.changed.notify_one();
     }
 
-    /// Asks for a listing for the next call. False when there is work for the task that claims, which lists as
-    /// that requires.
+    /// Asks for a listing for the next call. False when there is work for the task that claims, which lists
+    /// as that requires.
     pub(crate) fn look_ahead(&self) -> bool {
         let mut state = self.state();
         let State { takers, shelf, offers, .. } = &*state;

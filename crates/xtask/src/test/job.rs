@@ -1,24 +1,20 @@
+use super::cpu::cpu_at_end;
 use crate::cargo::{cargo, target};
-use anyhow::{Context, Result, ensure};
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
+use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
+use std::fmt;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 pub(super) const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
-/// How many clock ticks a second has in `/proc`: the same on all platforms of Linux.
-const TICKS: u64 = 100;
-
 /// A program that runs tests and reports as Rust's test harness does.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    /// Arguments of `cargo test` that select its tests.
-    pub(super) selector: String,
+    pub(super) name: Name,
     program: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
@@ -30,11 +26,26 @@ pub(super) struct Job {
     slow: usize,
 }
 
+/// The tests of a job, for those who run them by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Name {
+    /// Assignment of an environment variable with a blank behind it, or nothing.
+    pub(super) environment: String,
+    /// Arguments of `cargo test`.
+    pub(super) selector: String,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.environment, self.selector)
+    }
+}
+
 /// A job that has ended.
 #[derive(Debug)]
 pub(super) struct Done {
-    pub(super) selector: String,
-    /// What it wrote to standard output and standard error.
+    pub(super) name: Name,
+    /// Its standard output and standard error.
     pub(super) output: String,
     /// `Err` when it could not be run.
     pub(super) status: Result<ExitStatus>,
@@ -73,7 +84,7 @@ pub(super) fn build() -> Result<(Vec<Job>, Result<()>)> {
 pub(super) fn doc_tests() -> Job {
     let command = cargo(&format!("{TESTS} --doc -- --include-ignored"));
     Job {
-        selector: "--workspace --doc".to_owned(),
+        name: Name::of("--workspace --doc"),
         program: command.get_program().into(),
         arguments: command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         environment: Vec::new(),
@@ -96,7 +107,7 @@ impl Job {
         };
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
         Some(Self {
-            selector: format!("--package {} {target}", package_name(id)?),
+            name: Name::of(&format!("--package {} {target}", package_name(id)?)),
             program: program.into(),
             // The harness tells how long each test took on nightly only, or with this variable.
             arguments: ["--include-ignored", "-Zunstable-options", "--report-time"].map(str::to_owned).into(),
@@ -115,6 +126,7 @@ impl Job {
     pub(super) fn with(&self, filters: &[&str], variable: (&'static str, &str)) -> Self {
         let mut job = self.clone();
         job.arguments.extend(filters.iter().map(|filter| (*filter).to_owned()));
+        job.name.environment = format!("{}={} ", variable.0, variable.1);
         job.environment.push((variable.0, variable.1.to_owned()));
         job.tests = 0;
         job
@@ -127,7 +139,7 @@ impl Job {
 
     /// True for the tests of the integration test `name`.
     pub(super) fn is_suite(&self, name: &str) -> bool {
-        self.selector == format!("--package docent-tests --test {name}")
+        self.name.selector == format!("--package docent-tests --test {name}")
     }
 
     fn command(&self) -> Command {
@@ -146,60 +158,59 @@ impl Job {
 
     /// The file to which it writes while it runs.
     pub(super) fn log(&self) -> PathBuf {
-        let name: String =
-            self.selector.chars().map(|char| if char.is_alphanumeric() { char } else { '-' }).collect();
-        target().join("test-output").join(name.trim_matches('-')).with_extension("log")
+        let name = self.name.to_string();
+        let name: String = name.chars().map(|char| if char.is_alphanumeric() { char } else { '-' }).collect();
+        target().join("test-output").join(format!("{}.log", name.trim_matches('-')))
     }
 
     /// Runs it, with as many tests at the same time as `threads` says.
     pub(super) fn run(&self, threads: &str) -> Done {
         let started = Instant::now();
-        let log = self.log();
-        let ended = self.run_into(&log, threads);
-        let (status, cpu) = match ended {
-            Ok((status, cpu)) => (Ok(status), cpu),
-            Err(error) => (Err(error), Duration::ZERO),
-        };
-        let output = fs::read(&log).map(|output| String::from_utf8_lossy(&output).into_owned());
-        Done {
-            selector: self.selector.clone(),
-            output: output.unwrap_or_default(),
-            status,
-            wall: started.elapsed(),
-            cpu,
-        }
+        let (mut output, mut cpu) = (Vec::new(), Duration::ZERO);
+        let status = self.run_into(threads, &mut output, &mut cpu);
+        let output = String::from_utf8_lossy(&output).into_owned();
+        Done { name: self.name.clone(), output, status, wall: started.elapsed(), cpu }
     }
 
-    /// Into a file, because a process that a failed test left behind would keep a pipe open.
-    fn run_into(&self, log: &Path, threads: &str) -> Result<(ExitStatus, Duration)> {
-        fs::create_dir_all(log.parent().context("the log is in a folder")?)?;
-        let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    /// It writes to a file, because a process that a failed test left behind would keep a pipe open.
+    fn run_into(&self, threads: &str, output: &mut Vec<u8>, cpu: &mut Duration) -> Result<ExitStatus> {
+        let mut file = new_file(&self.log()).with_context(|| format!("{}", self.log().display()))?;
         let mut command = self.command();
-        command.env("RUST_TEST_THREADS", threads).stdout(file.try_clone()?).stderr(file);
+        command.env("RUST_TEST_THREADS", threads).stdout(file.try_clone()?).stderr(file.try_clone()?);
         let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
-        let cpu = cpu_at_end(&child);
-        Ok((child.wait()?, cpu?))
+        *cpu = cpu_at_end(&child);
+        let status = child.wait()?;
+        file.rewind()?;
+        file.read_to_end(output)?;
+        Ok(status)
     }
 }
 
-/// Waits until the process has ended, and tells how long it was on processors.
-fn cpu_at_end(child: &Child) -> Result<Duration> {
-    let pid = Pid::from_raw(child.id().try_into()?);
-    waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)?;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    cpu(&stat).with_context(|| format!("/proc/{pid}/stat has another format: {stat}"))
+/// A file at this path that nobody else has: a process of an earlier run may still write to the one there.
+fn new_file(path: &Path) -> Result<File> {
+    fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
+    if path.exists() {
+        fs::remove_file(path)?;
+    }
+    Ok(File::options().read(true).append(true).create(true).open(path)?)
 }
 
-/// The time on processors of a process and its children, from its line in `/proc`.
-fn cpu(stat: &str) -> Option<Duration> {
-    // The second field is a name in brackets, which may have blanks.
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut ticks = 0;
-    let times = fields.split(' ').skip(11).take(4);
-    for time in times {
-        ticks += time.parse::<u64>().ok()?;
+impl Name {
+    fn of(selector: &str) -> Self {
+        Self { environment: String::new(), selector: selector.to_owned() }
     }
-    Some(Duration::from_millis(ticks * (1000 / TICKS)))
+}
+
+impl Done {
+    /// Fails if the program did in a way that its harness has not reported. `failed` is the number of tests
+    /// that failed according to the harness.
+    pub(super) fn check(&self, failed: u64) -> Result<()> {
+        let name = &self.name;
+        let status = self.status.as_ref().map_err(|error| anyhow!("{name}: {error:#}"))?;
+        ensure!(status.success() || failed > 0, "{name}: {status}");
+        ensure!(self.output.contains("test result: "), "{name}: it ended without a result, {status}");
+        Ok(())
+    }
 }
 
 /// The name of the package with this id, which ends with `#version` behind a folder of the same name, and
@@ -212,21 +223,12 @@ fn package_name(id: &str) -> Option<&str> {
     }
 }
 
-/// Fails where a job did, with what its harness did not say.
-pub(super) fn check(done: &Done, failed: u64) -> Result<()> {
-    match &done.status {
-        Ok(status) => ensure!(status.success() || failed > 0, "{} failed: {status}", done.selector),
-        Err(error) => anyhow::bail!("{}: {error:#}", done.selector),
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 impl Job {
     /// A job that runs a script of the shell.
     pub(super) fn script(selector: &str, script: &str, tests: usize) -> Self {
         Self {
-            selector: selector.to_owned(),
+            name: Name::of(selector),
             program: "sh".into(),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             environment: Vec::new(),
@@ -246,7 +248,7 @@ mod tests {
             "reason": "compiler-artifact", "package_id": id, "manifest_path": "/work/crates/core/Cargo.toml",
             "target": { "kind": [kind], "name": "locks" }, "profile": { "test": is_test }, "executable": "/target/locks-1",
         });
-        Job::of(&message).map(|job| job.selector)
+        Job::of(&message).map(|job| job.name.selector)
     }
 
     #[test]
@@ -266,21 +268,20 @@ mod tests {
         let done = Job::script("left behind", "sleep 60 & echo out; echo err >&2; exit 3", 1).run("1");
         assert_eq!((&*done.output, done.status.as_ref().unwrap().code()), ("out\nerr\n", Some(3)));
         assert!(done.wall < Duration::from_secs(60));
-        assert!(
-            check(&done, 1).is_ok() && check(&done, 0).unwrap_err().to_string().contains("exit status: 3")
-        );
+        assert_eq!(done.check(0).unwrap_err().to_string(), "left behind: exit status: 3");
+    }
+
+    #[test]
+    fn a_program_that_ends_without_a_result_has_failed() {
+        let check = |script| Job::script("without a result", script, 1).run("1").check(0);
+        let error = check("echo 'test a ... ok'").unwrap_err();
+        assert_eq!(error.to_string(), "without a result: it ended without a result, exit status: 0");
+        check("echo 'test result: ok. 1 passed'").unwrap();
     }
 
     #[test]
     fn a_program_that_cannot_be_run_is_told() {
         let job = Job { program: "/no/such/program".into(), ..Job::script("missing", "", 1) };
-        assert!(check(&job.run("1"), 0).unwrap_err().to_string().contains("cannot run"));
-    }
-
-    #[test]
-    fn the_time_on_processors_is_that_of_a_process_and_its_children() {
-        let stat = "42 (a (b) c) Z 1 2 3 4 5 6 7 8 9 10 150 50 20 30 20 0 1 0 99";
-        assert_eq!(cpu(stat), Some(Duration::from_millis(2_500)));
-        assert_eq!(cpu("42"), None);
+        assert!(job.run("1").check(0).unwrap_err().to_string().contains("cannot run"));
     }
 }

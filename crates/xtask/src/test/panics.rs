@@ -15,7 +15,7 @@ pub(super) struct Panics {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) test: String,
-    /// What it panicked with.
+    /// Its panics.
     pub(super) lines: Vec<String>,
     left_out: usize,
 }
@@ -24,7 +24,7 @@ impl Panics {
     /// Adds a line of a test harness.
     pub(super) fn add_line(&mut self, line: &str) {
         if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
-            self.failed.push(Failed { test: test.to_owned(), lines: Vec::new(), left_out: 0 });
+            self.failed.push(Failed::without_panic(test));
             self.inside = false;
             return;
         }
@@ -46,6 +46,13 @@ fn ends_panic(line: &str) -> bool {
         || line.starts_with("note: run with `RUST_BACKTRACE")
         || line.starts_with("failures:")
         || line.starts_with("test result: ")
+}
+
+impl Failed {
+    /// A test that failed without a panic that was shown.
+    pub(super) fn without_panic(test: &str) -> Self {
+        Self { test: test.to_owned(), lines: Vec::new(), left_out: 0 }
+    }
 }
 
 impl fmt::Display for Failed {

@@ -1,4 +1,4 @@
-use super::job::{Done, check};
+use super::job::{Done, Name};
 use super::panics::{Failed, Panics};
 use super::summary::Summary;
 use anyhow::{Error, Result};
@@ -9,24 +9,24 @@ use std::time::Duration;
 /// Number of tests that are listed because they took longest.
 const SLOWEST: usize = 20;
 
-/// What the tests of a run have shown.
+/// Results of a run of tests.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) summary: Summary,
     binaries: Vec<Binary>,
-    /// Failures of programs that their harness did not tell.
-    errors: Vec<Error>,
 }
 
 /// A program with tests that has ended.
 #[derive(Debug)]
 struct Binary {
-    selector: String,
+    name: Name,
     summary: Summary,
     wall: Duration,
     cpu: Duration,
     tests: Vec<Test>,
     failed: Vec<Failed>,
+    /// How the program failed, if its harness has not reported that.
+    error: Option<Error>,
 }
 
 /// A test that has ended.
@@ -45,30 +45,37 @@ enum Outcome {
 }
 
 impl Report {
-    /// Adds what a program has shown, and prints a line about it; all that it wrote where something failed.
-    pub(super) fn add(&mut self, done: Done) {
+    /// Adds what a program has shown, and prints a line about it, and all that it wrote if something failed.
+    /// Returns the number of failures.
+    pub(super) fn add(&mut self, done: Done) -> u64 {
         let (mut summary, mut panics, mut tests) = (Summary::default(), Panics::default(), Vec::new());
         for line in done.output.lines() {
             summary.add_line(line);
             panics.add_line(line);
             tests.extend(Test::of(line));
         }
-        let error = check(&done, summary.failed).err();
-        if error.is_some() || summary.failed > 0 {
+        let error = done.check(summary.failed).err();
+        if error.is_some() {
+            summary = without_result(&tests);
+        }
+        if summary.failed > 0 {
             println!("{}", done.output);
         }
-        let Done { selector, wall, cpu, .. } = done;
-        println!("{:6.1} s  {selector}: {summary}", wall.as_secs_f64());
-        self.errors.extend(error);
+        let mut failed = panics.failed;
+        for test in tests.iter().filter(|test| test.outcome == Outcome::Failed) {
+            if !failed.iter().any(|failed| failed.test == test.name) {
+                failed.push(Failed::without_panic(&test.name));
+            }
+        }
+        let Done { name, wall, cpu, .. } = done;
+        println!("{:6.1} s  {name}: {summary}", wall.as_secs_f64());
         self.summary += summary;
-        self.binaries.push(Binary { selector, summary, wall, cpu, tests, failed: panics.failed });
+        self.binaries.push(Binary { name, summary, wall, cpu, tests, failed, error });
+        summary.failed
     }
 
     /// Fails where something did.
     pub(super) fn outcome(&self) -> Result<()> {
-        if let Some(error) = self.errors.first() {
-            anyhow::bail!("{error:#}");
-        }
         anyhow::ensure!(self.summary.failed == 0, "{} tests failed", self.summary.failed);
         anyhow::ensure!(self.summary.passed > 0, "no test was run");
         Ok(())
@@ -77,20 +84,22 @@ impl Report {
     /// As an XML file of the format that JUnit's runner writes, which CI servers read.
     pub(super) fn junit(&self) -> String {
         let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
-        for Binary { selector, summary, wall, tests, failed, .. } in &self.binaries {
+        for Binary { name, summary, wall, tests, failed, error, .. } in &self.binaries {
+            let binary = escaped(&name.to_string());
             let _ = writeln!(
                 xml,
-                "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3}\">",
-                escaped(selector),
+                "  <testsuite name=\"{binary}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3}\">",
                 summary.passed + summary.failed + summary.skipped,
                 summary.failed,
                 summary.skipped,
                 wall.as_secs_f64()
             );
             for Test { name, outcome, seconds } in tests {
-                let (class, name) = (escaped(selector), escaped(name));
-                let _ =
-                    write!(xml, "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{seconds:.3}\">");
+                let name = escaped(name);
+                let _ = write!(
+                    xml,
+                    "    <testcase classname=\"{binary}\" name=\"{name}\" time=\"{seconds:.3}\">"
+                );
                 xml += &match outcome {
                     Outcome::Passed => String::new(),
                     Outcome::Skipped => "<skipped/>".to_owned(),
@@ -101,6 +110,11 @@ impl Report {
                     }
                 };
                 xml += "</testcase>\n";
+            }
+            if let Some(error) = error {
+                let error = escaped(&format!("{error:#}"));
+                let case = format!("<testcase classname=\"{binary}\" name=\"end\" time=\"0\">");
+                let _ = writeln!(xml, "    {case}<error>{error}</error></testcase>");
             }
             xml += "  </testsuite>\n";
         }
@@ -122,48 +136,71 @@ impl Test {
             ignored if ignored.starts_with("ignored") => Outcome::Skipped,
             _ => return None,
         };
-        let name = name.strip_suffix(" - should panic").unwrap_or(name).to_owned();
+        let marks = [" - should panic", " - compile fail", " - compile"];
+        let name = marks.iter().find_map(|mark| name.strip_suffix(mark)).unwrap_or(name).to_owned();
         Some(Self { name, outcome, seconds })
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut binaries: Vec<_> = self.binaries.iter().filter(|binary| binary.summary.is_good()).collect();
+        let has_tests = |binary: &&Binary| binary.summary != Summary::default();
+        let mut binaries: Vec<_> = self.binaries.iter().filter(has_tests).collect();
         binaries.sort_by_key(|binary| std::cmp::Reverse(binary.wall));
         writeln!(f, "seconds, of these on a core, and tests of each test binary:")?;
-        for Binary { selector, summary, wall, cpu, .. } in binaries {
+        for Binary { name, summary, wall, cpu, .. } in binaries {
             let (wall, cpu) = (wall.as_secs_f64(), cpu.as_secs_f64());
-            writeln!(f, "{wall:8.1} {cpu:8.1} {:6}  {selector}", summary.passed)?;
+            writeln!(f, "{wall:8.1} {cpu:8.1} {:6}  {name}", summary.passed + summary.failed)?;
         }
         let tests =
-            self.binaries.iter().flat_map(|binary| binary.tests.iter().map(|test| (&binary.selector, test)));
+            self.binaries.iter().flat_map(|binary| binary.tests.iter().map(|test| (&binary.name, test)));
         let mut tests: Vec<_> = tests.filter(|(_, test)| test.seconds > 0.0).collect();
         tests.sort_by(|(_, one), (_, other)| other.seconds.total_cmp(&one.seconds));
         writeln!(f, "the slowest tests, in seconds:")?;
-        for (selector, test) in tests.into_iter().take(SLOWEST) {
-            writeln!(f, "{:8.1}  {selector} {}", test.seconds, test.name)?;
+        for (binary, test) in tests.into_iter().take(SLOWEST) {
+            writeln!(f, "{:8.1}  {binary} {}", test.seconds, test.name)?;
         }
-        for error in &self.errors {
-            writeln!(f, "failed: {error:#}")?;
-        }
-        for Binary { selector, failed, .. } in &self.binaries {
+        for Binary { name, failed, error, .. } in &self.binaries {
             for failed in failed {
                 write!(f, "{failed}")?;
-                writeln!(
-                    f,
-                    "  again: cargo test --all-features {selector} -- --include-ignored --exact {}",
-                    failed.test
-                )?;
+                writeln!(f, "  again: {}", again(name, &failed.test))?;
+            }
+            if let Some(error) = error {
+                writeln!(f, "failed: {error:#}")?;
             }
         }
         Ok(())
     }
 }
 
+/// Counts the tests of a program that has not reported a result. The program counts as a test that failed.
+fn without_result(tests: &[Test]) -> Summary {
+    let count = |outcome| tests.iter().map(|test| u64::from(test.outcome == outcome)).sum::<u64>();
+    Summary {
+        passed: count(Outcome::Passed),
+        failed: count(Outcome::Failed) + 1,
+        skipped: count(Outcome::Skipped),
+    }
+}
+
+/// The command that runs a test again.
+fn again(Name { environment, selector }: &Name, test: &str) -> String {
+    let filter = match test.split_once(" - ") {
+        // The name of a documentation test has blanks, at which the filter would be split.
+        Some((file, _)) => file.to_owned(),
+        None => format!("--include-ignored --exact {test}"),
+    };
+    format!("{environment}cargo test --all-features {selector} -- {filter}")
+}
+
 /// Text as XML has it, without the characters that XML cannot have.
 fn escaped(text: &str) -> String {
-    let allowed = text.chars().filter(|char| !char.is_control() || matches!(char, '\n' | '\t'));
+    let is_allowed = |char: &char| match char {
+        '\n' | '\t' => true,
+        '\u{FFFE}' | '\u{FFFF}' => false,
+        other => !other.is_control(),
+    };
+    let allowed = text.chars().filter(is_allowed);
     allowed.fold(String::new(), |mut escaped, char| {
         match char {
             '<' => escaped += "&lt;",
@@ -246,9 +283,32 @@ test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out';
 
     #[test]
     fn a_program_that_ends_without_a_result_is_a_failure() {
-        let report = report("echo 'test a ... ok <1.500s>'; kill -9 $$");
-        assert!(report.outcome().unwrap_err().to_string().ends_with("failed: signal: 9 (SIGKILL)"));
-        assert!(report.to_string().contains("failed: --test"));
+        let report = report("echo 'test a ... ok <1.500s>'; echo 'test b ... FAILED <0.1s>'; kill -9 $$");
+        assert_eq!(report.summary.to_string(), "1 passed, 2 failed, 0 skipped");
+        assert!(report.outcome().is_err());
+        let told = report.to_string();
+        assert!(told.contains("--include-ignored --exact b\nfailed: --test "), "{told}");
+        assert!(told.ends_with(": signal: 9 (SIGKILL)\n"), "{told}");
+        assert!(report.junit().contains("<error>--test "));
+    }
+
+    #[test]
+    fn a_command_runs_a_test_of_the_documentation_or_of_another_version_again() {
+        let name = |environment: &str, selector: &str| Name {
+            environment: environment.to_owned(),
+            selector: selector.to_owned(),
+        };
+        let doc = again(&name("", "--workspace --doc"), "src/lib.rs - a::b (line 3)");
+        assert_eq!(doc, "cargo test --all-features --workspace --doc -- src/lib.rs");
+        let newer = again(&name("AS=3.9 ", "--test core"), "a::b");
+        assert_eq!(newer, "AS=3.9 cargo test --all-features --test core -- --include-ignored --exact a::b");
+    }
+
+    #[test]
+    fn a_run_without_any_test_is_a_failure() {
+        let outcome = report("echo 'test result: ok. 0 passed; 0 failed; 0 ignored'").outcome();
+        assert_eq!(outcome.unwrap_err().to_string(), "no test was run");
+        report("echo 'test result: ok. 1 passed; 0 failed; 0 ignored'").outcome().unwrap();
     }
 
     #[test]

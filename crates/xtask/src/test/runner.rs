@@ -7,9 +7,10 @@ use std::{fs, thread};
 /// How often it is said what is running.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// Runs `jobs`, as many `at_once`, those that will take longest first, each with as many tests at the same time as
-/// `threads` says. Calls `ended` for each, and says what is running meanwhile.
-pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: impl FnMut(Done)) {
+/// Runs `jobs`, as many `at_once`, those that will take longest first, each with as many tests at the same
+/// time as `threads` says. Calls `ended` for each, which returns the number of failures, and prints what is
+/// running meanwhile.
+pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: impl FnMut(Done) -> u64) {
     jobs.sort_by_key(|job| std::cmp::Reverse(job.weight()));
     let (started, all) = (Instant::now(), jobs.iter().map(|job| job.tests).sum::<usize>());
     let waiting = Mutex::new(VecDeque::from(jobs));
@@ -33,17 +34,17 @@ pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: 
             });
         }
         drop(sender);
-        let mut behind = 0;
+        let mut behind = Progress::default();
         loop {
             match done.recv_timeout(SIGN_OF_LIFE) {
                 Ok((tests, done)) => {
-                    behind += tests;
-                    ended(done);
+                    behind.ended += tests;
+                    behind.failed += ended(done);
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let running = lock(&running).clone();
                     let seconds = started.elapsed().as_secs();
-                    println!("{}", sign_of_life(seconds, behind, all, &running));
+                    println!("{}", sign_of_life(seconds, &behind, all, &running));
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
@@ -51,27 +52,29 @@ pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: 
     });
 }
 
-fn sign_of_life(seconds: u64, behind: usize, all: usize, running: &[Job]) -> String {
-    let each =
-        running.iter().map(|job| (job, Progress::of(&fs::read_to_string(job.log()).unwrap_or_default())));
-    let each: Vec<_> = each.collect();
-    let (ended, failed) = each.iter().fold((behind, 0), |(ended, failed), (_, progress)| {
-        (ended + progress.ended, failed + progress.failed)
-    });
+fn sign_of_life(seconds: u64, behind: &Progress, all: usize, running: &[Job]) -> String {
+    let progress = |job: &Job| {
+        let output = fs::read(job.log()).unwrap_or_default();
+        Progress::of(&String::from_utf8_lossy(&output))
+    };
+    let each: Vec<_> = running.iter().map(|job| (job, progress(job))).collect();
+    let ended = behind.ended + each.iter().map(|(_, progress)| progress.ended).sum::<usize>();
+    let failed = behind.failed + each.iter().map(|(_, progress)| progress.failed).sum::<u64>();
     let running = each.iter().map(|(job, progress)| match job.tests {
-        0 => job.selector.clone(),
-        tests => format!("{} ({} of {tests})", job.selector, progress.ended),
+        0 => job.name.to_string(),
+        tests => format!("{} ({} of {tests})", job.name, progress.ended),
     });
     let running: Vec<_> = running.collect();
-    let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
-    format!("{seconds:6} s: {ended} of {all} tests{failed}; running: {}", running.join(", "))
+    let of_all = if all > 0 { format!(" of {all}") } else { String::new() };
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    format!("{seconds:6} s: {ended}{of_all} tests{failed}; running: {}", running.join(", "))
 }
 
-/// What a harness has written so far.
+/// Tests of a binary that have ended so far.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Progress {
     ended: usize,
-    failed: usize,
+    failed: u64,
 }
 
 impl Progress {
@@ -79,7 +82,7 @@ impl Progress {
         let ends = output.lines().filter(|line| line.starts_with("test ") && line.contains(" ... "));
         ends.fold(Self::default(), |progress, line| Self {
             ended: progress.ended + 1,
-            failed: progress.failed + usize::from(line.contains(" ... FAILED")),
+            failed: progress.failed + u64::from(line.contains(" ... FAILED")),
         })
     }
 }
@@ -99,7 +102,10 @@ mod tests {
             Job::script(&format!("job of {tests}"), &script, tests)
         };
         let mut done = Vec::new();
-        run(vec![job(1), job(3), job(2)], 1, "1", |ended| done.push(ended));
+        run(vec![job(1), job(3), job(2)], 1, "1", |ended| {
+            done.push(ended);
+            0
+        });
         let each = done.iter().map(|done| (&*done.output, done.status.as_ref().unwrap().success()));
         assert!(each.eq([("out 3\nerr\n", true), ("out 2\nerr\n", false), ("out 1\nerr\n", true)]));
     }
@@ -108,7 +114,9 @@ mod tests {
     fn a_sign_of_life_says_how_far_each_job_is() {
         let job = Job::script("far", "echo 'test a ... ok'; echo 'test b ... FAILED'; echo 'test c'", 9);
         job.run("1");
-        let sign = sign_of_life(75, 3, 20, &[job, Job::script("unknown", "", 0)]);
-        assert_eq!(sign, "    75 s: 5 of 20 tests, 1 of them failed; running: far (2 of 9), unknown");
+        let behind = Progress { ended: 3, failed: 1 };
+        let sign = sign_of_life(75, &behind, 20, &[job, Job::script("unknown", "", 0)]);
+        assert_eq!(sign, "    75 s: 5 of 20 tests, 2 failed; running: far (2 of 9), unknown");
+        assert_eq!(sign_of_life(5, &Progress::default(), 0, &[]), "     5 s: 0 tests; running: ");
     }
 }

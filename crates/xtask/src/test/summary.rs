@@ -24,11 +24,6 @@ impl Summary {
             }
         }
     }
-
-    /// True when there was something to pass and nothing failed.
-    pub(super) fn is_good(self) -> bool {
-        self.passed > 0 && self.failed == 0
-    }
 }
 
 impl AddAssign for Summary {
@@ -64,17 +59,10 @@ mod tests {
         ]);
         assert_eq!(summary, Summary { passed: 13, failed: 1, skipped: 2 });
         assert_eq!(summary.to_string(), "13 passed, 1 failed, 2 skipped");
-        assert!(!summary.is_good());
     }
 
     #[test]
     fn what_is_not_a_result_is_not_counted() {
         assert_eq!(summary(&["test a ... ok", "4 passed", "2 failed"]), Summary::default());
-    }
-
-    #[test]
-    fn no_tests_at_all_is_not_good() {
-        assert!(!summary(&["test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured"]).is_good());
-        assert!(summary(&["test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured"]).is_good());
     }
 }
