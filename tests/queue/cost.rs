@@ -94,6 +94,32 @@ both_backends! {
         assert!(trips - lists <= 320, "{trips} trips");
     }
 
+    async fn where_others_take_the_next_listing_is_made_beside_the_acknowledgement(backend: Backend) {
+        let server = backend.start().await;
+        let (other, proxy) = (connect(&server).await, server.proxy().await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let jobs = unbounded(&client);
+        jobs.put_all(&(0..30).collect::<Vec<_>>()).await.unwrap();
+        let _held = soon(unbounded(&other).take()).await.unwrap();
+        let lists = |from: usize| {
+            proxy.trace()[from..].iter().filter(|frame| frame.is_request(OpCode::MultiRead)).count()
+        };
+        // A listing is good for 50 ms, which may be over on a busy machine.
+        for _ in 0..10 {
+            let delivery = soon(jobs.take()).await.unwrap();
+            let before = proxy.trace().len();
+            soon(delivery.ack()).await.unwrap();
+            until(async || lists(before) == 1).await;
+            let before = proxy.trace().len();
+            let next = soon(jobs.take()).await.unwrap();
+            if lists(before) == 0 {
+                return;
+            }
+            soon(next.ack()).await.unwrap();
+        }
+        panic!("each take listed the items");
+    }
+
     async fn a_batch_is_read_in_one_request(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
