@@ -26,7 +26,7 @@ const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure |
 
 check   what must hold of every commit besides its tests: format, order of folders, pages, prose, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper and other people's clients, which are installed when missing (Debian, as root):
-        [--full]: the larger samples of CI; [--jobs N]: so many test binaries at the same time; [--junit FILE]: a report for CI servers
+        [--full]: the larger samples of CI; [--changed]: packages that differ from the merge base, and their dependents; [--jobs N]: so many test binaries at the same time; [--junit FILE]: a report for CI servers
 fix     applies what lints suggest, formats, and writes the pages that are made from the README
 pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
 structure  [CRATE | FOLDER/]: figures of each crate, or of one with its largest circle, or of another checkout: lengths of files and functions, circles of imports, types whose methods are spread, files that an acquire crosses

@@ -1,5 +1,6 @@
 //! All tests of the workspace, those that need other people's software included.
 
+mod changed;
 mod cpu;
 mod job;
 mod panics;
@@ -12,6 +13,7 @@ use crate::versions::EMBEDDED_AS;
 use crate::{differential, packages, simulate};
 use anyhow::{Context, Result, bail, ensure};
 use report::Report;
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -45,6 +47,8 @@ const FULL: Sample = Sample { scripts: 2_000, simulation: Duration::from_secs(4 
 /// Command line of the chore.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
+    /// Only packages that differ from the merge base, and those that depend on them.
+    changed: bool,
     sample: Sample,
     /// Number of test binaries that run at the same time.
     jobs: usize,
@@ -54,7 +58,7 @@ struct Arguments {
 
 impl Arguments {
     fn parse(arguments: &[String]) -> Result<Self> {
-        let mut parsed = Self { sample: SMALL, jobs: cores().min(MOST_JOBS), junit: None };
+        let mut parsed = Self { changed: false, sample: SMALL, jobs: cores().min(MOST_JOBS), junit: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{argument} needs a value"));
@@ -65,13 +69,15 @@ impl Arguments {
                     parsed.jobs =
                         number.with_context(|| format!("--jobs {jobs} must be a number from 1"))?.get();
                 }
+                "--changed" => parsed.changed = true,
                 "--full" => parsed.sample = FULL,
                 "--junit" => parsed.junit = Some(value()?.clone()),
                 other => bail!(
-                    "unknown argument {other}: usage: cargo xtask test [--full] [--jobs N] [--junit FILE]"
+                    "unknown argument {other}: usage: cargo xtask test [--full | --changed] [--jobs N] [--junit FILE]"
                 ),
             }
         }
+        ensure!(!parsed.changed || parsed.sample == SMALL, "--changed and --full exclude each other");
         Ok(parsed)
     }
 }
@@ -82,7 +88,10 @@ impl Arguments {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();
-    let mut done = run_stages(&arguments, &mut report);
+    let mut done = match arguments.changed {
+        true => run_changed(&arguments, &mut report),
+        false => run_stages(&arguments, &mut report),
+    };
     print!("{report}");
     if let Some(file) = &arguments.junit {
         done = done.and(fs::write(file, report.junit()).with_context(|| format!("cannot write {file}")));
@@ -94,15 +103,39 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if done.is_err() { std::process::exit(1) } else { Ok(()) }
 }
 
+fn install() -> Result<()> {
+    packages::ensure_zookeeper()?;
+    packages::ensure_curator()?;
+    packages::ensure_c_client()?;
+    packages::ensure_python()
+}
+
+/// The tests of the packages that have changed, and of those that depend on them.
+fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
+    let affected = changed::packages()?;
+    if affected.as_ref().is_some_and(BTreeSet::is_empty) {
+        println!("no package has changed");
+        return Ok(());
+    }
+    let mut stages = Stages::unbounded();
+    stages.run("packages", install)?;
+    // All of them: a smaller selection has other features, and would be built anew.
+    let (mut jobs, built) = stages.run("build", job::build)?;
+    jobs.retain(|job| affected.as_ref().is_none_or(|affected| affected.contains(&job.package)));
+    let mut tests = |jobs| {
+        runner::run(jobs, arguments.jobs, &threads(), |done| report.add(done));
+        Ok(())
+    };
+    stages.run("tests", || tests(jobs))?;
+    stages.run("doc tests", || tests(vec![job::doc_tests()]))?;
+    stages.finish();
+    built.and(report.outcome())
+}
+
 fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let Arguments { sample, jobs: at_once, .. } = arguments;
     let mut stages = Stages::start();
-    stages.run("packages", || {
-        packages::ensure_zookeeper()?;
-        packages::ensure_curator()?;
-        packages::ensure_c_client()?;
-        packages::ensure_python()
-    })?;
+    stages.run("packages", install)?;
     let (jobs, built) = stages.run("build", job::build)?;
     // Watches and the mechanisms on top of them, where the servers say which transaction an event is of.
     let newer: Vec<_> = jobs
@@ -151,12 +184,17 @@ mod tests {
     #[test]
     fn arguments_are_options_with_values() {
         let parsed = parse("--junit report.xml --full --jobs 3").unwrap();
-        assert_eq!(parsed, Arguments { sample: FULL, jobs: 3, junit: Some("report.xml".to_owned()) });
+        assert_eq!(
+            parsed,
+            Arguments { changed: false, sample: FULL, jobs: 3, junit: Some("report.xml".to_owned()) }
+        );
         assert_eq!(parse("").unwrap().sample, SMALL);
+        assert!(parse("--changed").unwrap().changed);
         for (wrong, told) in [
             ("--jobs 0", "--jobs 0 must be a number from 1"),
             ("--jobs", "--jobs needs a value"),
             ("--fast", "unknown argument --fast"),
+            ("--full --changed", "--changed and --full exclude each other"),
         ] {
             let error = parse(wrong).unwrap_err().to_string();
             assert!(error.starts_with(told), "{error}");

@@ -15,6 +15,8 @@ pub(super) const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 #[derive(Debug, Clone)]
 pub(super) struct Job {
     pub(super) name: Name,
+    /// Its package; empty for all.
+    pub(super) package: String,
     program: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
@@ -85,6 +87,7 @@ pub(super) fn doc_tests() -> Job {
     let command = cargo(&format!("{TESTS} --doc -- --include-ignored"));
     Job {
         name: Name::of("--workspace --doc"),
+        package: String::new(),
         program: command.get_program().into(),
         arguments: command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         environment: Vec::new(),
@@ -106,8 +109,10 @@ impl Job {
             _ => "--lib".to_owned(),
         };
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+        let package = package_name(id)?;
         Some(Self {
-            name: Name::of(&format!("--package {} {target}", package_name(id)?)),
+            name: Name::of(&format!("--package {package} {target}")),
+            package: package.to_owned(),
             program: program.into(),
             // The harness tells how long each test took on nightly only, or with this variable.
             arguments: ["--include-ignored", "-Zunstable-options", "--report-time"].map(str::to_owned).into(),
@@ -229,6 +234,7 @@ impl Job {
     pub(super) fn script(selector: &str, script: &str, tests: usize) -> Self {
         Self {
             name: Name::of(selector),
+            package: String::new(),
             program: "sh".into(),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             environment: Vec::new(),

@@ -1,0 +1,148 @@
+use crate::cargo::{cargo, root};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Branches of which the first that exists is what a change is compared with.
+const BASES: [&str; 3] = ["@{upstream}", "origin/main", "main"];
+
+/// The package whose documentation includes pages from outside of the packages.
+const DOCUMENTED: &str = "docent";
+/// These pages.
+const PAGES: [&str; 2] = ["docs", "README.md"];
+
+/// A package of the workspace.
+#[derive(Debug)]
+struct Package {
+    name: String,
+    /// Below the root of the workspace.
+    folder: PathBuf,
+    /// Folders of the packages that it depends on, tests included, below the root.
+    needs: Vec<PathBuf>,
+}
+
+/// The packages with files that differ from the merge base of the branch, and those that depend on them.
+/// `None` where a file of the whole workspace differs.
+///
+/// # Errors
+/// When git or cargo cannot be run, or there is no branch to compare with.
+pub(super) fn packages() -> Result<Option<BTreeSet<String>>> {
+    let files = files()?;
+    Ok(affected(&workspace()?, &files))
+}
+
+/// Files that differ, below the root.
+fn files() -> Result<Vec<PathBuf>> {
+    let base = BASES.iter().find_map(|branch| git(&["merge-base", "HEAD", branch]).ok());
+    let base =
+        base.with_context(|| format!("there is no branch to compare with: none of {BASES:?} exists"))?;
+    let base = base.trim();
+    println!("changes since {base}");
+    let (changed, new) =
+        (git(&["diff", "--name-only", base])?, git(&["ls-files", "--others", "--exclude-standard"])?);
+    Ok(changed.lines().chain(new.lines()).map(PathBuf::from).collect())
+}
+
+fn git(arguments: &[&str]) -> Result<String> {
+    let output =
+        Command::new("git").args(arguments).current_dir(root()).output().context("cannot run git")?;
+    ensure!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn workspace() -> Result<Vec<Package>> {
+    let output = cargo("metadata --format-version 1 --no-deps").output().context("cannot run cargo")?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let packages = metadata["packages"].as_array().context("cargo names no packages")?;
+    packages.iter().map(|package| Package::of(package, &root())).collect()
+}
+
+impl Package {
+    fn of(package: &Value, root: &Path) -> Result<Self> {
+        let Some((name, manifest)) = package["name"].as_str().zip(package["manifest_path"].as_str()) else {
+            bail!("cargo describes a package in another way: {package}");
+        };
+        let below = |path: &Path| path.strip_prefix(root).map(Path::to_owned);
+        let needs = package["dependencies"].as_array().into_iter().flatten();
+        let needs = needs.filter_map(|need| below(Path::new(need["path"].as_str()?)).ok()).collect();
+        let folder = Path::new(manifest).parent().context("a manifest is in a folder")?;
+        Ok(Self { name: name.to_owned(), folder: below(folder)?, needs })
+    }
+}
+
+fn affected(workspace: &[Package], files: &[PathBuf]) -> Option<BTreeSet<String>> {
+    let (mut changed, mut pages) = (BTreeSet::new(), false);
+    for file in files {
+        // The innermost: packages are in folders of others, too.
+        let owner = workspace.iter().filter(|package| file.starts_with(&package.folder));
+        match owner.max_by_key(|package| package.folder.components().count()) {
+            Some(package) => changed.extend([package.name.clone()]),
+            None if PAGES.iter().any(|page| file.starts_with(page)) => pages = true,
+            None if file.extension().is_some_and(|extension| extension == "md") => {}
+            None => return None,
+        }
+    }
+    loop {
+        let is_changed = |folder: &PathBuf| {
+            workspace.iter().any(|package| package.folder == *folder && changed.contains(&package.name))
+        };
+        let more = workspace.iter().filter(|package| package.needs.iter().any(is_changed));
+        let more: BTreeSet<_> = more.map(|package| package.name.clone()).collect();
+        if more.is_subset(&changed) {
+            break;
+        }
+        changed.extend(more);
+    }
+    // No other package depends on the pages.
+    changed.extend(pages.then(|| DOCUMENTED.to_owned()));
+    Some(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn affected_by(files: &[&str]) -> Option<Vec<String>> {
+        let package = |name: &str, folder: &str, needs: &[&str]| Package {
+            name: name.to_owned(),
+            folder: folder.into(),
+            needs: needs.iter().map(PathBuf::from).collect(),
+        };
+        let workspace = [
+            package("core", "crates/core", &[]),
+            package("locks", "crates/locks", &["crates/core"]),
+            package("docent", "crates/docent", &["crates/locks"]),
+            package("tests", "tests", &["crates/docent"]),
+            package("simulation", "tests/simulation", &["crates/core"]),
+        ];
+        let files: Vec<_> = files.iter().map(PathBuf::from).collect();
+        affected(&workspace, &files).map(|names| names.into_iter().collect())
+    }
+
+    #[test]
+    fn packages_that_depend_on_a_changed_one_are_tested_too() {
+        assert_eq!(affected_by(&["crates/locks/src/lib.rs"]).unwrap(), ["docent", "locks", "tests"]);
+        let all = ["core", "docent", "locks", "simulation", "tests"];
+        assert_eq!(affected_by(&["crates/core/src/lib.rs"]).unwrap(), all);
+    }
+
+    #[test]
+    fn a_file_belongs_to_the_innermost_package() {
+        assert_eq!(affected_by(&["tests/simulation/src/main.rs"]).unwrap(), ["simulation"]);
+        assert_eq!(affected_by(&["tests/locks/main.rs", "CHANGELOG.md"]).unwrap(), ["tests"]);
+    }
+
+    #[test]
+    fn pages_that_the_documentation_includes_are_part_of_docent() {
+        assert_eq!(affected_by(&["docs/guide/queue.md"]).unwrap(), ["docent"]);
+        assert_eq!(affected_by(&["CONTRIBUTING.md"]).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_of_the_whole_workspace_affects_all() {
+        assert_eq!(affected_by(&["Cargo.lock"]), None);
+    }
+}
