@@ -15,10 +15,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 /// # Panics
 /// When it does not connect.
 pub async fn connect(setup: &ContenderSetup) -> Client {
-    Client::builder(&setup.connect_string)
-        .namespace(&setup.namespace)
-        .session_timeout(setup.session_timeout)
-        .server_tick(setup.tick)
+    setup
+        .client_builder()
         .operation_timeout(crate::PATIENCE)
         .connect()
         .await

@@ -4,39 +4,48 @@
 
 use crate::soon;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use docent_battery::{Net, NetListener, NetStream};
 use docent_proto::{ConnectRequest, ConnectResponse, Frames, Record, RequestFrame, Response, write_frame};
 use std::io;
+use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
 
 /// The session that every client gets.
 pub const SESSION: i64 = 0x1234;
 
 /// Server that says what a test tells it to, to one client.
 pub struct FakeServer {
-    listener: TcpListener,
+    address: SocketAddr,
+    listener: Mutex<NetListener>,
 }
 
 /// A link of the one client.
 pub struct FakeLink {
-    stream: TcpStream,
+    stream: NetStream,
     received: BytesMut,
 }
 
 impl FakeServer {
-    /// A server on a free port.
+    /// A server on a free port on loopback.
     pub async fn start() -> Self {
-        Self { listener: TcpListener::bind("127.0.0.1:0").await.unwrap() }
+        Self::start_on(&Net::Loopback).await
+    }
+
+    /// A server on a network.
+    pub async fn start_on(net: &Net) -> Self {
+        let listener = net.listen().await.unwrap();
+        Self { address: listener.address().unwrap(), listener: Mutex::new(listener) }
     }
 
     /// Its address.
     pub fn connect_string(&self) -> String {
-        self.listener.local_addr().unwrap().to_string()
+        self.address.to_string()
     }
 
     /// The client's next link, before its handshake.
     pub async fn link(&self) -> FakeLink {
-        let (stream, _) = soon(self.listener.accept()).await.unwrap();
+        let stream = soon(self.listener.lock().await.accept()).await.unwrap();
         FakeLink { stream, received: BytesMut::new() }
     }
 

@@ -35,7 +35,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Settings of a client of `server`, below the test's own path, connecting to `connect_string`.
 pub fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
-    Client::builder(connect_string)
+    server
+        .client_builder(connect_string)
         .namespace(server.root())
         .session_timeout(SESSION)
         .server_tick(tick())
@@ -99,10 +100,16 @@ pub async fn soon<F: Future>(future: F) -> F::Output {
 pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
     soon(async {
         while !holds().await {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     })
     .await;
+}
+
+/// The pause between two looks of a test that waits for something. Paused time goes on in it, and all other
+/// tasks go as far as they can.
+pub async fn pause() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 /// The number of children of `path`: none where it is gone, as an empty container is after a while.

@@ -59,8 +59,8 @@ impl<'a> Case<'a> {
         static CASES: AtomicU64 = AtomicU64::new(1);
         let namespace = server.path(&format!("case-{}", CASES.fetch_add(1, Ordering::Relaxed)));
         let proxy = server.proxy().await;
-        let observer = connect(&namespace, server.connect_string()).await;
-        let client = connect(&namespace, proxy.connect_string()).await;
+        let observer = connect(server, &namespace, server.connect_string()).await;
+        let client = connect(server, &namespace, proxy.connect_string()).await;
         let case = Self { server, action, observer, proxy, client };
         case.prepare().await;
         case
@@ -187,8 +187,8 @@ impl<'a> Case<'a> {
     }
 }
 
-async fn connect(namespace: &str, connect_string: String) -> Client {
-    let settings = Client::builder(connect_string).namespace(namespace).session_timeout(SESSION);
+async fn connect(server: &TestServer, namespace: &str, connect_string: String) -> Client {
+    let settings = server.client_builder(connect_string).namespace(namespace).session_timeout(SESSION);
     settings.server_tick(tick()).operation_timeout(PATIENCE).connect().await.unwrap()
 }
 

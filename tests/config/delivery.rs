@@ -236,7 +236,7 @@ both_backends! {
         other.create("/config", "", CreateMode::Persistent).await.unwrap();
         // A bad value is none yet.
         other.create(PATH, json(0), CreateMode::Persistent).await.unwrap();
-        let refused = async { while !matches!(config.subscribe().await, Err(SubscribeError::Refused { .. })) { tokio::task::yield_now().await; } };
+        let refused = async { while !matches!(config.subscribe().await, Err(SubscribeError::Refused { .. })) { docent_tests::pause().await; } };
         soon(async { tokio::select! { () = refused => {}, _ = &mut waiting => panic!("it is bad") } }).await;
         soon(crate::support::config(&other).publish(&limits(2))).await.unwrap();
         let subscription = soon(waiting).await.unwrap();
@@ -320,7 +320,7 @@ both_backends! {
         let mut subscription = soon(config.subscribe()).await.unwrap();
         let mut stream = subscription.clone();
         let waiting = tokio::spawn(async move { stream.next().await.is_none() });
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         soon(client.close()).await;
         assert!(soon(waiting).await.unwrap());
         assert!(soon(subscription.changed()).await.is_none());

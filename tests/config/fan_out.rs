@@ -46,7 +46,7 @@ async fn disturb(
 ) {
     for quarter in 1..=4 {
         while written.load(Ordering::SeqCst) < quarter * LAST / 5 {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
         if quarter == 3 {
             for client in clients {

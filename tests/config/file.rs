@@ -231,14 +231,14 @@ both_backends! {
             soon(scene.operator.publish(&limits(value))).await.unwrap();
         }
         until_saved(&scene.file, 50).await;
-        soon(async { while fs::read_dir(scene.folder.path()).unwrap().count() > 1 { tokio::task::yield_now().await; } }).await;
+        soon(async { while fs::read_dir(scene.folder.path()).unwrap().count() > 1 { docent_tests::pause().await; } }).await;
         until_saved(&scene.file, 50).await;
     }
 
     async fn a_pipe_in_the_place_of_the_file_holds_nobody_up(backend: Backend) {
         let scene = Scene::new(backend).await;
         assert!(std::process::Command::new("mkfifo").arg(&scene.file).status().unwrap().success());
-        let started = std::time::Instant::now();
+        let started = tokio::time::Instant::now();
         assert!(matches!(soon(scene.config().subscribe()).await, Err(SubscribeError::Missing { .. })));
         assert!(started.elapsed() < Duration::from_secs(4), "it did not wait for somebody to write to it");
     }

@@ -5,7 +5,7 @@ use crate::support::{PATH, config};
 use bytes::Bytes;
 use docent::config::{Change, Codec, CodecError, Json, RejectionReason, TreeChange};
 use docent::{Client, Config, ConfigTree, Mutex, Subscription};
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use serde::{Deserialize, Serialize};
 use std::panic::AssertUnwindSafe;
@@ -155,7 +155,7 @@ async fn a_subscription_outlives_a_panic_in_the_drop_of_a_value() {
     assert!(!ARMED.load(Ordering::SeqCst), "the view dropped it");
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_subscription_says_that_the_decoder_panicked_and_goes_on(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

@@ -72,7 +72,7 @@ both_backends! {
         drop(second);
         soon(async {
             while !proxy.trace().iter().any(|frame| frame.is_request(OpCode::RemoveWatches)) {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         let before = proxy.trace().len();
@@ -165,7 +165,7 @@ both_backends! {
         until(&whole, 7).await;
         soon(async {
             while small.refused() == 0 || map.current()["per_second"] != 7 {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         assert_eq!(small.current().per_second, 1);

@@ -25,7 +25,7 @@ pub(crate) async fn next(subscription: &mut Subscription<Limits>) -> Arc<Snapsho
 pub(crate) async fn until(subscription: &Subscription<Limits>, per_second: u32) {
     soon(async {
         while subscription.current().per_second != per_second || subscription.current().is_provisional() {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -35,7 +35,7 @@ pub(crate) async fn until(subscription: &Subscription<Limits>, per_second: u32) 
 pub(crate) async fn until_stale<T: Send + Sync + 'static>(subscription: &Subscription<T>, stale: bool) {
     soon(async {
         while subscription.is_stale() != stale {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

@@ -37,7 +37,7 @@ fn shown(subscription: &TreeSubscription<Limits>) -> String {
 async fn until(subscription: &TreeSubscription<Limits>, wanted: &str) {
     soon(async {
         while shown(subscription) != wanted {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -69,7 +69,7 @@ async fn hold_up(backend: Backend) {
     soon(operator.key("gate").unwrap().publish(&limits(GATE))).await.unwrap();
     soon(async {
         while !held.load(Ordering::SeqCst) {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -92,7 +92,7 @@ async fn hold_up(backend: Backend) {
         }
         soon(async {
             while cache.current().len() != known {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         })
         .await;
@@ -163,7 +163,7 @@ both_backends! {
         let mut subscription = soon(client_tree.subscribe()).await.unwrap();
         let mut slow = soon(client_tree.subscribe()).await.unwrap();
         proxy.cut().await;
-        soon(async { while !subscription.is_stale() { tokio::task::yield_now().await; } }).await;
+        soon(async { while !subscription.is_stale() { docent_tests::pause().await; } }).await;
         assert_eq!(shown(&subscription), "a=1 b=1 c=1");
         soon(operator.key("a").unwrap().delete()).await.unwrap();
         soon(operator.key("b").unwrap().publish(&limits(2))).await.unwrap();

@@ -81,7 +81,7 @@ both_backends! {
 
     async fn the_servers_own_nodes_are_refused_with_what_the_servers_say(backend: Backend) {
         let server = backend.start().await;
-        let client = soon(Client::connect(server.connect_string())).await.unwrap();
+        let client = soon(server.client_builder(server.connect_string()).connect()).await.unwrap();
         assert!(client.children("/").await.unwrap().names.contains(&"zookeeper".to_owned()));
         let error = client.delete("/zookeeper", None).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidInput, Some("/zookeeper")), "{error}");

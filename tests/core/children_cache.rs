@@ -1,10 +1,10 @@
 //! Caches of the children of a node.
 
-use crate::{PERSISTENT, builder, connect};
+use crate::{PERSISTENT, both_backends, builder, connect};
 use docent::cache::{ChildrenCache, ChildrenEvent, ChildrenEvents};
 use docent::node::{Acl, Permissions};
 use docent::{Client, CreateMode, Error, ErrorKind};
-use docent_battery::{Backend, both_backends};
+use docent_battery::Backend;
 use docent_tests::soon;
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ both_backends! {
         // A child's own watch may tell of its deletion before the folder is listed again.
         // With a persistent watch it is not.
         let is_listed = || client.health().persistent_watches || cache.current().folder().unwrap().cversion == 4;
-        soon(async { while !is_listed() { tokio::task::yield_now().await; } }).await;
+        soon(async { while !is_listed() { docent_tests::pause().await; } }).await;
         assert_eq!((before.len(), &*before.get("a").unwrap().data), (2, &b"a"[..]), "a snapshot stays as it is");
         let mut late = Told::by(&cache);
         late.until_next("ready").await;
@@ -146,7 +146,7 @@ both_backends! {
             assert!(cache.current().folder().is_some());
             other.transaction().delete("/f/a", None).delete("/f", None).commit().await.unwrap();
             told.until_children(&[]).await;
-            soon(async { while cache.current().folder().is_some() { tokio::task::yield_now().await; } }).await;
+            soon(async { while cache.current().folder().is_some() { docent_tests::pause().await; } }).await;
         }
     }
 

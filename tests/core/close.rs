@@ -1,9 +1,9 @@
 //! Closing ends everything: futures, streams, tasks, the session.
 
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::locks::AcquireError;
 use docent::{ConnectionState, CreateMode, ErrorKind, Mutex};
-use docent_battery::{Backend, Direction, both_backends};
+use docent_battery::{Backend, Direction};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, soon};
 use futures_util::StreamExt;
@@ -20,7 +20,7 @@ both_backends! {
         let waiting = tokio::spawn(mutex.acquire());
         let states = tokio::spawn(client.state().collect::<Vec<_>>());
         while mutex.participants().await.unwrap().len() < 2 {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
         soon(client.close()).await;
         let AcquireError::Core(error) = soon(waiting).await.unwrap().unwrap_err() else {
@@ -61,7 +61,7 @@ both_backends! {
         let mutex = Mutex::new(&next, "/lock").unwrap();
         let waiting = tokio::spawn(mutex.acquire());
         while mutex.participants().await.unwrap().len() < 2 {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
         // The session ends at the server long before its client can know.
         proxy.set_delay(Direction::ToClient, Duration::from_millis(300));
@@ -82,7 +82,7 @@ both_backends! {
         proxy.cut().await;
         client.state().reached(ConnectionState::Suspended).await;
         let releasing = tokio::spawn(first.release());
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         soon(client.close()).await;
         assert!(soon(releasing).await.unwrap().is_err());
         assert!(soon(second.release()).await.is_err());
@@ -97,7 +97,7 @@ both_backends! {
         proxy.cut().await;
         client.state().reached(ConnectionState::Suspended).await;
         let read = tokio::spawn(async move { patient.get("/").await });
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         soon(client.close()).await;
         assert_eq!(soon(read).await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
     }
@@ -128,7 +128,7 @@ fn close_leaves_no_task() {
         // The server's tasks for the link end when they see that it is closed.
         soon(async {
             while runtime.metrics().num_alive_tasks() > before {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         })
         .await;

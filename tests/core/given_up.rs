@@ -7,7 +7,6 @@ use docent::{Client, ConnectionState, CreateMode, LostReason, Mutex, Queue};
 use docent_battery::{Backend, Proxy, RealServer, Rule, ServerOptions, TestServer, both_backends};
 use docent_proto::{Code, OpCode};
 use docent_tests::{PATIENCE, SHORT_SESSION, own_nodes, soon, tick, until};
-use tokio::task::yield_now;
 
 both_backends! {
     async fn a_session_that_was_given_up_is_ended_after_its_nodes_were_replaced(backend: Backend) {
@@ -68,7 +67,7 @@ async fn a_session_that_a_server_forgot_for_a_moment_is_ended_with_its_nodes() {
     assert!(!server.as_embedded().unwrap().sessions().contains(&session));
     soon(async {
         while !client.health().lingering_nodes.is_empty() {
-            yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -87,7 +86,7 @@ async fn nodes_of_a_session_that_a_server_forgot_are_named_until_it_is_over() {
     drop(guard);
     soon(async {
         while !client.health().lingering_nodes.is_empty() {
-            yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

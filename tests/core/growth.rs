@@ -35,7 +35,7 @@ async fn round(client: &Client, n: usize) {
     let mut given_up = Box::pin(Mutex::new(client, "/taken").unwrap().acquire());
     for _ in 0..n % 8 {
         assert!(poll!(given_up.as_mut()).is_pending());
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
     }
     drop(given_up);
     if n.is_multiple_of(16) {

@@ -97,7 +97,7 @@ async fn guards(server: &FakeServer) -> (Client, Vec<MutexGuard>) {
 async fn until(checks: &Checks, count: usize) -> Vec<Vec<String>> {
     soon(async {
         while checks.lock().unwrap().len() < count {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

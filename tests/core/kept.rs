@@ -1,11 +1,11 @@
 //! Nodes that are kept present.
 
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::locks::MutexGuard;
 use docent::node::Acl;
 use docent::recipe::{KeptNode, KeptStatus};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
-use docent_battery::{Backend, KeptAlive, Proxy, Rule, TestServer, both_backends};
+use docent_battery::{Backend, KeptAlive, Proxy, Rule, TestServer};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, own_nodes, soon, until};
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn until_kept(client: &Client, other: &Client, path: &str, data: &str) {
             {
                 return;
             }
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -95,7 +95,7 @@ both_backends! {
         // From now on it must be absent.
         let node = std::mem::replace(&mut older.node, KeptNode::new(&older.client, "/b", "").unwrap());
         let removed = tokio::spawn(node.remove());
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         let _stranger = a_stranger_is_faster(&server, &older).await;
         soon(removed).await.unwrap().unwrap();
         assert_eq!(other.get("/a").await.unwrap().data, "theirs");
@@ -333,7 +333,7 @@ both_backends! {
         let error = KeptNode::new(&client, "/a", "2").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyRegistered);
         soon(node.remove()).await.unwrap();
-        soon(async { while KeptNode::new(&client, "/a", "2").is_err() { tokio::task::yield_now().await; } }).await;
+        soon(async { while KeptNode::new(&client, "/a", "2").is_err() { docent_tests::pause().await; } }).await;
         assert_eq!(KeptNode::new(&client, "a", "").unwrap_err().kind(), ErrorKind::InvalidInput);
         soon(client.close()).await;
         assert_eq!(KeptNode::new(&client, "/b", "").unwrap_err().kind(), ErrorKind::Closed);

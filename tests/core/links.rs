@@ -1,15 +1,18 @@
 //! Frames that go over a link and frames that do not, and how a client comes back.
 
 use docent::{Client, ConnectionState, CreateMode, Mutex};
-use docent_battery::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
+use docent_battery::{
+    Backend, Direction, FrameKind, Net, Proxy, Sessions, Traced, both_backends, round_trips,
+};
 use docent_proto::OpCode;
 use docent_tests::fake::{FakeServer, connected_read_only};
 use docent_tests::{builder, in_time, soon};
 use futures_util::{StreamExt, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// Each way.
 const DELAY: Duration = Duration::from_millis(10);
@@ -94,8 +97,8 @@ struct ReadOnly {
 }
 
 impl ReadOnly {
-    async fn start() -> Self {
-        let server = FakeServer::start().await;
+    async fn start(net: &Net) -> Self {
+        let server = FakeServer::start_on(net).await;
         let address = server.connect_string();
         let (met, probed) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
         let (meets, probes) = (Arc::clone(&met), Arc::clone(&probed));
@@ -214,7 +217,8 @@ both_backends! {
     }
 
     async fn a_server_that_serves_reads_only_is_left_for_the_next(backend: Backend) {
-        let (server, read_only) = (backend.start().await, ReadOnly::start().await);
+        let server = backend.start().await;
+        let read_only = ReadOnly::start(server.net()).await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         client.create("/a", "", CreateMode::Ephemeral).await.unwrap();
@@ -224,7 +228,8 @@ both_backends! {
     }
 
     async fn servers_that_serve_reads_only_are_not_taken_for_an_older_copy(backend: Backend) {
-        let (server, read_only) = (backend.start().await, ReadOnly::start().await);
+        let server = backend.start().await;
+        let read_only = ReadOnly::start(server.net()).await;
         let proxy = server.proxy().await;
         let settings = builder(&server, proxy.connect_string()).session_timeout(Duration::from_secs(1));
         let client = settings.connect().await.unwrap();
@@ -232,7 +237,7 @@ both_backends! {
         client.update_servers(&format!("{},{}", proxy.connect_string(), read_only.address)).unwrap();
         proxy.cut().await;
         // After two timeouts it asks whether any server has the newest transaction that it saw.
-        soon(async { while read_only.probed.load(Ordering::SeqCst) == 0 { tokio::task::yield_now().await } }).await;
+        soon(async { while read_only.probed.load(Ordering::SeqCst) == 0 { docent_tests::pause().await } }).await;
         proxy.heal().await.unwrap();
         let state = soon(client.state().reached(ConnectionState::Connected)).await.unwrap();
         assert_eq!(state.rollbacks, 0);
@@ -242,8 +247,13 @@ both_backends! {
     async fn a_server_that_is_behind_is_left_for_the_next(backend: Backend) {
         let server = backend.start().await;
         // It counts its transactions from 1.
-        let behind = docent::server::Server::builder().seed(1).start().await.unwrap();
-        let (proxy, other) = (server.proxy().await, Proxy::start(behind.local_addr()).await.unwrap());
+        let behind = docent::server::Server::builder().seed(1);
+        let behind = match server.net() {
+            Net::Loopback => behind.start().await.unwrap(),
+            Net::Memory(net) => behind.start_on(net.clone()).await.unwrap(),
+        };
+        let other = Proxy::start_with(behind.local_addr(), Sessions::on(server.net().clone())).await.unwrap();
+        let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         client.create("/a", "", CreateMode::Ephemeral).await.unwrap();
         client.update_servers(&format!("{},{}", proxy.connect_string(), other.connect_string())).unwrap();

@@ -42,7 +42,8 @@ mod tree_cache;
 mod unreachable;
 mod watches;
 
-// Modules that are also run on another kind of session take clients from here.
+// Modules that are also run on another kind of session take clients, and the macro, from here.
+use docent_battery::both_backends;
 use docent_tests::{builder, connect};
 
 /// True where caches use persistent watches: one at the server for each, in both of its tables.

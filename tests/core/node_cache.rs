@@ -1,11 +1,11 @@
 //! Caches of one node's data.
 
 use crate::children_cache::all_but_read;
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::cache::{NodeCache, NodeChanges};
 use docent::node::Acl;
 use docent::{CreateMode, ErrorKind};
-use docent_battery::{Backend, Rule, both_backends};
+use docent_battery::{Backend, Rule};
 use docent_proto::OpCode;
 use docent_tests::soon;
 use futures_util::StreamExt;
@@ -22,7 +22,7 @@ fn shown(cache: &NodeCache) -> Option<String> {
 async fn until_fresh(cache: &NodeCache) {
     soon(async {
         while cache.is_stale() {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -68,7 +68,7 @@ both_backends! {
         let mut changes = cache.changes();
         assert_eq!(next(&mut changes).await.as_deref(), Some("1"));
         proxy.cut().await;
-        soon(async { while !cache.is_stale() { tokio::task::yield_now().await; } }).await;
+        soon(async { while !cache.is_stale() { docent_tests::pause().await; } }).await;
         assert_eq!(shown(&cache).as_deref(), Some("1"));
         other.set("/a", "2", None).await.unwrap();
         proxy.heal().await.unwrap();
@@ -76,7 +76,7 @@ both_backends! {
         until_fresh(&cache).await;
         // Without a change it is fresh again, too.
         proxy.cut().await;
-        soon(async { while !cache.is_stale() { tokio::task::yield_now().await; } }).await;
+        soon(async { while !cache.is_stale() { docent_tests::pause().await; } }).await;
         proxy.heal().await.unwrap();
         until_fresh(&cache).await;
         other.set("/a", "3", None).await.unwrap();

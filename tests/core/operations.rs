@@ -1,13 +1,13 @@
 //! Operations of a client on nodes.
 
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::client::ParentKind;
 use docent::node::{Transaction, TransactionResult};
 use docent::{
     Barrier, Counter, CreateMode, DoubleBarrier, Election, ErrorKind, Instance, Membership, Mutex, Queue,
     Registry, RwLock, Semaphore, SimpleQueue,
 };
-use docent_battery::{Backend, Proxy, Rule, both_backends};
+use docent_battery::{Backend, Proxy, Rule};
 use docent_proto::OpCode;
 use docent_tests::soon;
 
@@ -89,7 +89,7 @@ both_backends! {
 
     async fn a_chroot_and_a_namespace_are_made_on_demand(backend: Backend) {
         let server = backend.start().await;
-        let client = docent::Client::builder(format!("{}{}/chroot", server.connect_string(), server.root()))
+        let client = server.client_builder(format!("{}{}/chroot", server.connect_string(), server.root()))
             .namespace("/name").connect().await.unwrap();
         assert_eq!(client.create("/a", "x", CreateMode::Persistent).await.unwrap().path, "/a");
         let outside = connect(&server).await;

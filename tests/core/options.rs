@@ -2,7 +2,7 @@
 
 use docent::node::Acl;
 use docent::{Client, CreateMode, Error, Options};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_tests::soon;
 use std::fs;
 use std::time::Duration;
@@ -144,7 +144,7 @@ fn no_secret_of_a_file_or_a_connect_string_is_printed() {
     assert!(!printed.contains("planted"), "{printed}");
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_client_is_built_from_a_text_and_a_file_of_credentials(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! Outcomes of writes whose reply is lost.
 
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::node::Acl;
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
-use docent_battery::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
+use docent_battery::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, as_it_goes_on, own_nodes, soon};
 use futures_util::future::join_all;
@@ -103,7 +103,7 @@ both_backends! {
             while other.children("/_docent").await.map_or(0, |folder| folder.names.len()) == 0 {}
             for session in other.children("/_docent").await.unwrap().names {
                 while other.delete(&format!("/_docent/{session}"), None).await.is_err() {
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                 }
             }
         };

@@ -58,7 +58,7 @@ both_backends! {
             drop(node);
             // Its task has asked the servers by now, and waits.
             for _ in 0..100 {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
             node = KeptNode::take_over(&client, "/a", "1").unwrap();
             let mut last = KeptNode::take_over(&client, "/b", "").unwrap();
@@ -67,7 +67,7 @@ both_backends! {
                 drop(last);
                 last = KeptNode::take_over(&client, "/b", round.to_string()).unwrap();
                 // The task at the path may have looked meanwhile.
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
             let status = last.status();
             assert!(!matches!(status, KeptStatus::Removed), "{status:?}");

@@ -36,7 +36,7 @@ both_backends! {
         client.state().reached(ConnectionState::Suspended).await;
         let refused = async {
             while !client.health().last_error.is_some_and(|error| error.contains("refused")) {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         };
         soon(refused).await;

@@ -15,8 +15,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 
 const DEADLINE: Duration = Duration::from_secs(1);
 /// How late an operation may end.
@@ -193,7 +194,7 @@ async fn a_session_follows_the_name_of_its_server_to_another_address() {
     let asked = name.asked.load(Ordering::SeqCst);
     soon(async {
         while name.asked.load(Ordering::SeqCst) < asked + 2 {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

@@ -1,10 +1,10 @@
 //! Streams of what nodes are.
 
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::CreateMode;
 use docent::cache::WatchStream;
 use docent::node::Node;
-use docent_battery::{Backend, Rule, ServerOptions, TestServer, both_backends};
+use docent_battery::{Backend, Rule, ServerOptions, TestServer};
 use docent_proto::OpCode;
 use docent_tests::soon;
 use futures_util::StreamExt;

@@ -107,11 +107,11 @@ both_backends! {
         let picks_one = || (0..20).any(|_| view.pick().unwrap().id == "1");
         soon(one.update(orders("1").payload("still there".to_owned()))).await.unwrap();
         let payload = |view: &docent::Service<String>| view.instances().get("1").unwrap().payload.clone();
-        soon(async { while payload(&view).as_deref() != Some("still there") { tokio::task::yield_now().await; } }).await;
+        soon(async { while payload(&view).as_deref() != Some("still there") { docent_tests::pause().await; } }).await;
         assert!(!picks_one());
         let mut moved = orders("1");
         moved.port = Some(9090);
         soon(one.update(moved)).await.unwrap();
-        soon(async { while !picks_one() { tokio::task::yield_now().await; } }).await;
+        soon(async { while !picks_one() { docent_tests::pause().await; } }).await;
     }
 }

@@ -4,7 +4,7 @@
 use crate::scene::{orders, registry};
 use docent::discovery::{Registration, ServiceChange};
 use docent::{Client, Instance, Mutex, Service};
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use docent_tests::{SHORT_SESSION, builder, connect, soon, until};
 use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer};
@@ -124,7 +124,7 @@ async fn lock_outlives_filter_once_in_a_while(server: &TestServer, dedicated: bo
     panic!("each time the lock was lost");
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_decoder_that_panics_spoils_one_instance(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

@@ -146,7 +146,7 @@ both_backends! {
                     if futures_util::poll!(&mut update).is_ready() {
                         break;
                     }
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                 }
                 drop(update);
                 until_announced(&registration).await;

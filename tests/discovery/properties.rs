@@ -133,7 +133,7 @@ both_backends! {
         soon(one.deregister()).await.unwrap();
         other.create("/services/orders/1", "theirs", CreateMode::Ephemeral).await.unwrap();
         let waiting = registry(&client).announce(orders("1")).unwrap();
-        soon(async { while !matches!(waiting.status(), RegistrationStatus::Occupied { .. }) { tokio::task::yield_now().await; } }).await;
+        soon(async { while !matches!(waiting.status(), RegistrationStatus::Occupied { .. }) { docent_tests::pause().await; } }).await;
         soon(waiting.deregister()).await.unwrap();
         assert_eq!(other.get("/services/orders/1").await.unwrap().data, "theirs");
         assert_eq!(other.exists("/services/orders/2").await.unwrap(), before);
@@ -191,7 +191,7 @@ both_backends! {
         // At rest the view is the tree.
         for id in ["a", "b", "c", "end"] {
             let expected = other.exists(&format!("{ORDERS}/{id}")).await.unwrap().unwrap().mzxid;
-            soon(async { while view.instances().version(id) != Some(expected) { tokio::task::yield_now().await; } }).await;
+            soon(async { while view.instances().version(id) != Some(expected) { docent_tests::pause().await; } }).await;
         }
         assert_eq!(ids(&view), ["a", "b", "c", "end"]);
     }
@@ -207,10 +207,10 @@ both_backends! {
             assert_eq!(next(&mut changes).await, expected);
         }
         server.stop().await;
-        soon(async { while !view.is_stale() { tokio::task::yield_now().await; } }).await;
+        soon(async { while !view.is_stale() { docent_tests::pause().await; } }).await;
         assert_eq!(ids(&view), ["1", "2"]);
         server.start_again().await;
-        soon(async { while view.is_stale() { tokio::task::yield_now().await; } }).await;
+        soon(async { while view.is_stale() { docent_tests::pause().await; } }).await;
         assert_eq!(ids(&view), ["1", "2"]);
         let _three = soon(registry(&client).register(orders("3"))).await.unwrap();
         assert_eq!(next(&mut changes).await, "added 3", "and nothing before that");

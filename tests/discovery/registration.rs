@@ -189,7 +189,7 @@ both_backends! {
         proxy.heal().await.unwrap();
         soon(async {
             while !matches!(predecessor.status(), RegistrationStatus::Occupied { session_id } if Some(session_id) == client.session_id()) {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         soon(predecessor.deregister()).await.unwrap();
@@ -257,7 +257,7 @@ both_backends! {
         let error = soon(registry(&client).register(orders("1"))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoAuth);
         let registration = registry(&client).announce(orders("2")).unwrap();
-        soon(async { while registration.last_error().is_none() { tokio::task::yield_now().await; } }).await;
+        soon(async { while registration.last_error().is_none() { docent_tests::pause().await; } }).await;
         assert_eq!(registration.last_error().unwrap().kind(), ErrorKind::NoAuth);
         let creates = || proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2)).count();
         let before = creates();

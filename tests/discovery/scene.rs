@@ -82,7 +82,7 @@ pub(crate) async fn until_owned(client: &Client, other: &Client, path: &str) -> 
             {
                 return String::from_utf8(node.data.to_vec()).unwrap();
             }
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await

@@ -2,7 +2,7 @@
 
 use docent::Client;
 use docent::discovery::{Instance, Registry};
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use docent_tests::{SESSION, Stalled, builder, connect, soon, tick, until};
 use std::fs;
 use std::process::Stdio;
@@ -98,7 +98,7 @@ impl Stopped {
     }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_stopped_process_of_several_threads_leaves_the_instance_of_the_next_one_alone(backend: Backend) {
         /// Whether a thread is late is chance.
         const TURNS: usize = 10;

@@ -3,7 +3,7 @@
 use crate::scene::{registry, until_ids};
 use docent::Instance;
 use docent::discovery::{AttemptPolicy, BalancedChannel as Channel, PickPolicy};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_tests::{PATIENCE, connect, soon};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -65,7 +65,7 @@ async fn until_both(channel: &Channel<String>, name: &str) {
     }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_channel_is_balanced_over_the_instances_there_are(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
@@ -76,7 +76,7 @@ both_backends! {
             let channel = channel.clone();
             async move { knows(&channel, "a").await }
         });
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         let (a, b) = (health_server("a").await, health_server("b").await);
         let first = soon(registry(&client).register(at("1", a.address))).await.unwrap();
         assert_eq!(soon(waiting).await.unwrap(), Some(true));
@@ -115,7 +115,7 @@ both_backends! {
         }
         drop(channel);
         // Its own tasks are gone with it, but for the link that the server closes.
-        soon(async { while tasks() > before + 1 { tokio::task::yield_now().await; } }).await;
+        soon(async { while tasks() > before + 1 { docent_tests::pause().await; } }).await;
     }
 
     async fn a_stream_counts_as_in_flight_and_outlives_the_leave_of_its_instance(backend: Backend) {

@@ -2,7 +2,7 @@
 
 use crate::scene::{orders, registry, view};
 use docent::Instance;
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_tests::{connect, soon};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ fn at(id: &str, address: SocketAddr) -> Instance<String> {
     Instance::new("orders", address.ip().to_string(), address.port()).id(id).payload(id.to_owned())
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn towers_balance_spreads_requests_over_the_instances_there_are(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

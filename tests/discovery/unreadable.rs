@@ -117,7 +117,7 @@ both_backends! {
 async fn until_spoiled(view: &docent::Service<String>, count: usize) {
     soon(async {
         while view.instances().unreadable().len() != count {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

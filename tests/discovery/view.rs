@@ -66,7 +66,7 @@ both_backends! {
         server.expire(session).await.unwrap();
         assert!((0..10).all(|_| view.pick().is_ok()));
         assert_eq!(ids(&view), ["1", "2"]);
-        soon(async { while view.stale_for().unwrap() <= first { tokio::task::yield_now().await; } }).await;
+        soon(async { while view.stale_for().unwrap() <= first { docent_tests::pause().await; } }).await;
         proxy.heal().await.unwrap();
         let mut told = Vec::new();
         while told.last().map(String::as_str) != Some("current") {
@@ -94,7 +94,7 @@ both_backends! {
         soon(client.state().reached(docent::ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
         crate::scene::until_owned(&client, &other, "/services/orders/1").await;
-        soon(async { while view.instances().version("1").unwrap() <= version { tokio::task::yield_now().await; } }).await;
+        soon(async { while view.instances().version("1").unwrap() <= version { docent_tests::pause().await; } }).await;
         assert_ne!(client.session_id(), Some(old));
         // The next change is the one that is made now: nothing was removed, and nothing updated.
         let _two = soon(registry(&other).register(orders("2"))).await.unwrap();
@@ -219,7 +219,7 @@ both_backends! {
             // A stream keeps its view alive.
             assert_eq!(next(&mut changes).await, "added 1");
         }
-        soon(async { while tasks() > before { tokio::task::yield_now().await; } }).await;
+        soon(async { while tasks() > before { docent_tests::pause().await; } }).await;
         if let Some(embedded) = server.as_embedded() {
             // The registration's watch is the only one.
             soon(async { while embedded.watch_count() != 1 { other.sync("/").await.unwrap(); } }).await;

@@ -4,9 +4,10 @@ use docent::{Client, Election, Error, Fence, Leadership};
 use docent_tests::{PATIENCE, soon};
 use std::future::{Future, pending};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) const ELECTION: &str = "/election";
@@ -139,6 +140,6 @@ pub(crate) async fn until_standing(election: &Election, count: usize) {
             return;
         }
         assert!(start.elapsed() < PATIENCE, "{count} were to stand, there are {candidates:?}");
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
     }
 }

@@ -65,7 +65,7 @@ both_backends! {
             let (leader, fence, _) = log.term(change + 1).await;
             soon(async {
                 while !written.lock().unwrap().iter().any(|(_, by)| *by == fence) {
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                 }
             }).await;
             match change % 3 {

@@ -4,8 +4,9 @@ use crate::candidate::{ELECTION, until_standing};
 use docent::{Client, Election, Error, Leadership, LostReason};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The margin of a session of 2 s is 0.67 s.

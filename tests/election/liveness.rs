@@ -4,15 +4,16 @@ use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
 use docent::node::Acl;
 use docent::{CreateMode, Election, ErrorKind, LostReason};
 use docent_battery::battery::longest_pause;
-use docent_battery::{Backend, Direction, FrameKind, TestServer, both_backends};
+use docent_battery::{Backend, Direction, FrameKind, TestServer, both_backends_in_real_time};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, builder, connect, in_time, soon, tick};
 use futures_util::future::join_all;
 use std::collections::HashSet;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::time::Instant;
 
 /// How long after a failure of the leader another one leads.
 fn taken_over() -> Duration {
@@ -27,7 +28,7 @@ fn leader(server: &TestServer) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn the_next_leads_within_a_second_of_a_resignation_a_drop_or_a_close(backend: Backend) {
         let server = backend.start().await;
         let next = connect(&server).await;
@@ -208,7 +209,7 @@ both_backends! {
         let leader = soon(election(&admin).leader()).await.unwrap().unwrap();
         soon(async {
             while log.terms().last().unwrap().1 != leader.fence {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         let now = log.terms().len();

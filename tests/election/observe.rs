@@ -114,7 +114,7 @@ both_backends! {
         server.expire(before.unwrap()).await.unwrap();
         soon(async {
             while leaders.next().now_or_never().is_none() && observing.session_id() == before {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         soon(second.resign()).await.unwrap();

@@ -23,7 +23,7 @@ both_backends! {
         let leader = soon(election(&clients[0]).leader()).await.unwrap().unwrap();
         soon(async {
             while log.terms().last().unwrap().1 != leader.fence {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         assert_eq!(clients.iter().filter(|client| Some(leader.session_id) == client.session_id()).count(), 1);
@@ -53,7 +53,7 @@ both_backends! {
         let client = builder(&server, server.connect_string()).build().unwrap();
         let (campaign, log) = (tokio::spawn(election(&client).campaign()), Log::new());
         let candidate = Candidate::start(&election(&client), 0, &log);
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         soon(client.close()).await;
         assert_eq!(soon(campaign).await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(candidate.ends().await.unwrap_err().kind(), ErrorKind::Closed);
@@ -92,7 +92,7 @@ both_backends! {
                 if line.len() == 3 && last != Some(before) && last == clients[1].session_id() {
                     return;
                 }
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         candidates.remove(0).stop().await.unwrap();

@@ -10,7 +10,8 @@ use futures_util::poll;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 const DELAY: Duration = Duration::from_millis(1500);
 /// Data of the election's node while no term is under way that was begun with a takeover delay.

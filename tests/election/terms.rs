@@ -39,7 +39,7 @@ both_backends! {
                             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
                             Err(error) => return Err(error),
                         }
-                        tokio::task::yield_now().await;
+                        docent_tests::pause().await;
                     }
                 }
             })
@@ -48,7 +48,7 @@ both_backends! {
             let (leader, fence, _) = log.term(round + 1).await;
             soon(async {
                 while !written.lock().unwrap().iter().any(|(_, by)| *by == fence) {
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                 }
             }).await;
             let (client, proxy) = &clients[leader];

@@ -4,14 +4,15 @@ use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
 use docent::time::{BootClock, Clock, Timestamp};
 use docent::{Election, Error, ErrorKind, LostReason};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{SHORT_SESSION, builder, connect, soon};
+use docent_tests::{builder, connect, soon};
 use futures_util::future::join_all;
 use std::fmt;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// A service's own error.
@@ -100,28 +101,6 @@ both_backends! {
         assert!(matches!(&error, Failure::Election(error) if error.kind() == ErrorKind::Closed), "{error}");
     }
 
-    async fn an_error_of_work_whose_leadership_is_lost_is_a_consequence_and_a_new_term_follows(backend: Backend) {
-        let server = backend.start().await;
-        let client = builder(&server, server.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
-        let log = Log::new();
-        let terms = log.clone();
-        let candidate = Candidate::with(&election(&client), 0, &log, move |leadership| {
-            let is_first = terms.terms().len() == 1;
-            async move {
-                if !is_first {
-                    return pending().await;
-                }
-                // Code that blocks the thread starves the heartbeat, and it is the work that finds out first.
-                while leadership.is_held() {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Err(Error::invalid_input("work", "the leadership is lost"))
-            }
-        });
-        log.term(2).await;
-        candidate.stop().await.unwrap();
-    }
-
     async fn work_that_panics_resigns_and_the_panic_goes_on(backend: Backend) {
         let server = backend.start().await;
         let election = election(&connect(&server).await);
@@ -129,7 +108,7 @@ both_backends! {
             let run = tokio::spawn(election.run(move |_| {
                 assert!(!in_the_closure, "planned in the closure");
                 async move {
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                     if !in_the_closure { panic!("planned in the work") }
                     Ok::<(), Error>(())
                 }
@@ -250,7 +229,7 @@ both_backends! {
         });
         let enough = async {
             while terms.get() < 2 {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         };
         soon(run.until(enough)).await.unwrap();

@@ -4,7 +4,7 @@
 
 mod smallest;
 
-use docent_battery::{Backend, ServerOptions, both_backends};
+use docent_battery::{Backend, ServerOptions, both_backends_in_real_time};
 use std::env;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_secs(2);
 /// None takes as long on a machine that has little else to do.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-both_backends! {
+both_backends_in_real_time! {
     async fn the_tour_shows_all_recipes(backend: Backend) {
         let said = run(backend, "tour", &[]).await;
         let shown = ["one lock", "read/write lock", "election", "a queue", "a service", "configuration", "everything held"];
@@ -64,7 +64,7 @@ both_backends! {
 /// Output of an example on a backend, where it ends by itself and well.
 async fn run(backend: Backend, example: &str, arguments: &[&str]) -> String {
     let server = match backend {
-        Backend::Embedded => None,
+        Backend::Memory | Backend::Embedded => None,
         Backend::Real => Some(backend.start_own_with(ServerOptions::default().tick(TICK)).await),
     };
     let address = server.as_ref().map(|server| server.address().to_string());

@@ -22,7 +22,7 @@ async fn waiting(server: &docent_battery::TestServer, client: &Client) -> JoinHa
     let task = tokio::spawn(async move { barrier.wait().await });
     soon(async {
         while looks() == before {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

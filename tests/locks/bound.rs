@@ -3,7 +3,7 @@
 use docent::guard::Guard;
 use docent::locks::MutexGuard;
 use docent::{Client, ConnectionState, CreateMode, Error, ErrorKind, LostReason, MultiLock, Mutex, RwLock};
-use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
+use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends_in_real_time};
 use docent_proto::OpCode;
 use docent_tests::bound::{WAITS, Waits, ends_with, patient};
 use docent_tests::{SHORT_SESSION, Stalled, builder, connect, soon};
@@ -122,7 +122,7 @@ async fn operation_ends_with_its_guard(server: &TestServer, operation: Operation
     soon(client.close()).await;
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn an_operation_bound_to_a_guard_ends_when_the_guard_is_lost(backend: Backend) {
         let cases = Operation::ALL.into_iter().flat_map(|operation| WAITS.map(|waits| (operation, waits)));
         // Each has a tree of its own.

@@ -1,11 +1,11 @@
 //! A dropped acquire leaves nothing behind, wherever it was dropped.
 
 use crate::order::until_waiting;
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::locks::AcquireError;
 use docent::{Client, Mutex, RwLock, Semaphore};
+use docent_battery::Backend;
 use docent_battery::battery::abandon_at;
-use docent_battery::{Backend, both_backends};
 use docent_tests::{soon, until};
 use std::time::Duration;
 

@@ -4,7 +4,9 @@ use docent::guard::TurnFence;
 use docent::locks::{AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
 use docent::{Client, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
 use docent_battery::Traced;
-use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, ShutsDown, Step, unanswered};
+use docent_battery::battery::{
+    Contender, ContenderSetup, Fault, Recipe, RunsAsProcess, ShutsDown, Step, unanswered,
+};
 use docent_proto::{Code, OpCode};
 use docent_tests::contenders;
 use std::cell::RefCell;
@@ -170,13 +172,15 @@ impl Recipe for Locks {
             && matches!(error.kind(), ErrorKind::Lost(_));
         lost_on_the_way || contenders::is_documented(step, fault, &error.kind())
     }
+}
 
-    fn process(&self, setup: &ContenderSetup) -> Option<Command> {
+impl RunsAsProcess for Locks {
+    fn process(&self, setup: &ContenderSetup) -> Command {
         // It is the first contender.
         self.contenders.borrow_mut().insert(setup.namespace.clone(), 1);
         let mut command = contenders::process(env!("CARGO_BIN_EXE_holder"), setup);
         command.args([LOCK, self.first.name()]);
-        Some(command)
+        command
     }
 }
 

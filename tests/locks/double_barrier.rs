@@ -31,7 +31,7 @@ async fn until_nodes(client: &Client, count: usize) {
             if names.len() == count {
                 return;
             }
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -204,7 +204,7 @@ both_backends! {
         }
         let entered = soon(waiting).await.unwrap().unwrap();
         let leaving = tokio::spawn(entered.leave());
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         assert!(!leaving.is_finished());
         curator.delete(&member, None).await.unwrap();
         soon(leaving).await.unwrap().unwrap();
@@ -216,7 +216,7 @@ both_backends! {
         one.create(&format!("{PATH}/ready"), "", CreateMode::Persistent).await.unwrap();
         let waiting = enter(&one, 2);
         until_nodes(&one, 2).await;
-        let late = soon(tokio::time::timeout(Duration::from_millis(200), async { while !waiting.is_finished() { tokio::task::yield_now().await } })).await;
+        let late = soon(tokio::time::timeout(Duration::from_millis(200), async { while !waiting.is_finished() { docent_tests::pause().await } })).await;
         assert!(late.is_err(), "one of two was let in");
         let second = soon(barrier(&two, 2).enter()).await.unwrap();
         let first = soon(waiting).await.unwrap().unwrap();

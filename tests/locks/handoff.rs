@@ -246,7 +246,7 @@ both_backends! {
         );
         soon(async {
             while checked.lock().unwrap().0.len() < GUARDS {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         })
         .await;

@@ -1,14 +1,15 @@
 //! A holder knows that its lock is lost before anybody else can hold it, and nothing un-loses.
 
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::locks::MutexGuard;
 use docent::node::{Acl, Permissions};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, LostReason, Mutex};
-use docent_battery::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced, both_backends};
+use docent_battery::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, soon};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// A holder whose link can be broken, and its proxy.
 async fn holder(server: &TestServer) -> (Client, Proxy, Mutex, MutexGuard) {

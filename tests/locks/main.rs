@@ -13,6 +13,7 @@ mod contender;
 mod cost;
 mod double_barrier;
 mod double_barrier_faults;
+mod frozen;
 mod granted_less;
 mod handoff;
 mod held_since;
@@ -37,5 +38,6 @@ mod stall;
 mod timed_lease;
 mod unkept;
 
-// Modules that are also run on another kind of session take clients from here.
+// Modules that are also run on another kind of session take clients, and the macro, from here.
+use docent_battery::both_backends;
 use docent_tests::{builder, connect};

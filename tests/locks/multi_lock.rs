@@ -9,7 +9,8 @@ use docent_proto::{OpCode, Request};
 use docent_tests::{in_time, soon};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 const LONG_SESSION: Duration = Duration::from_secs(60);
 
@@ -44,7 +45,7 @@ both_backends! {
                 for _ in 0..10 {
                     let guard = multi.acquire().await.unwrap();
                     assert!(!busy.swap(true, Ordering::SeqCst), "two hold the locks");
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                     busy.store(false, Ordering::SeqCst);
                     guard.release().await.unwrap();
                 }
@@ -126,7 +127,7 @@ both_backends! {
         other.delete(&format!("/a/{}", first.name), None).await.unwrap();
         soon(async {
             while mutexes[0].participants().await.unwrap().iter().all(|one| one.fence <= first.fence) {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         soon(taken.release()).await.unwrap();

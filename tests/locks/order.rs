@@ -1,9 +1,9 @@
 //! Mutual exclusion, first come first served, two wake-ups at most.
 
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::locks::{AcquireError, Role};
 use docent::{ErrorKind, Fence, LostReason, Mutex};
-use docent_battery::{Backend, FrameKind, Traced, both_backends};
+use docent_battery::{Backend, FrameKind, Traced};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
@@ -30,7 +30,7 @@ both_backends! {
                     let guard = mutex.acquire().await.unwrap();
                     assert!(!busy.swap(true, Ordering::SeqCst), "two hold the lock");
                     fences.lock().unwrap().push(guard.fence());
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                     assert!(guard.is_held());
                     busy.store(false, Ordering::SeqCst);
                     guard.release().await.unwrap();
@@ -142,7 +142,7 @@ both_backends! {
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let guard = soon(mutex.acquire()).await.unwrap();
-        let (start, timeout) = (std::time::Instant::now(), Duration::from_millis(300));
+        let (start, timeout) = (tokio::time::Instant::now(), Duration::from_millis(300));
         assert!(matches!(soon(mutex.acquire_timeout(timeout)).await, Err(AcquireError::TimedOut(_))));
         assert!(start.elapsed() >= timeout);
         until_waiting(&mutex, 1).await;
@@ -187,7 +187,7 @@ fn wakeups(trace: &[Traced]) -> HashMap<String, usize> {
 pub(crate) async fn until_waiting(mutex: &Mutex, count: usize) {
     soon(async {
         while mutex.participants().await.unwrap().len() != count {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

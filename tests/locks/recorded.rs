@@ -14,8 +14,9 @@ use docent_checker::{
 use docent_proto::Request;
 use docent_tests::soon;
 use std::sync::{Arc, Mutex as StdMutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 const PATH: &str = "/lock";

@@ -1,10 +1,10 @@
 //! Re-entry is explicit: by owner, by scope, by guard.
 
 use crate::order::until_waiting;
-use crate::{builder, connect};
+use crate::{both_backends, builder, connect};
 use docent::locks::{AcquireError, Owner};
 use docent::{ErrorKind, LostReason, Mutex, RwLock};
-use docent_battery::{Backend, both_backends};
+use docent_battery::Backend;
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, soon};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +66,7 @@ both_backends! {
             for _ in 0..20 {
                 let guard = mutex.acquire().await.unwrap();
                 assert!(!busy.swap(true, Ordering::SeqCst), "both branches hold the lock");
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
                 busy.store(false, Ordering::SeqCst);
                 guard.release().await.unwrap();
             }
@@ -120,7 +120,7 @@ both_backends! {
         let tried = tokio::spawn(trying.within(async move { tried.try_acquire().await }));
         let (writer, writing) = (lock.clone(), owner.clone());
         let writer = tokio::spawn(writing.within(async move { writer.try_write().await }));
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         let joined = tokio::spawn(mutex.acquire_as(&owner));
         // It reads beside the writer once that has it.
         let reader = tokio::spawn(lock.read_as(&owner));

@@ -1,8 +1,8 @@
 //! The server goes away and comes back.
 
-use crate::connect;
+use crate::{both_backends, connect};
 use docent::Mutex;
-use docent_battery::{Backend, both_backends};
+use docent_battery::Backend;
 use docent_tests::{as_it_goes_on, soon};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ both_backends! {
                 while stop.load(Ordering::SeqCst) == 0 || own < 5 {
                     let guard = mutex.acquire().await.unwrap();
                     assert_eq!(busy.fetch_add(1, Ordering::SeqCst), 0, "two hold the lock");
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                     let held = guard.is_held();
                     busy.fetch_sub(1, Ordering::SeqCst);
                     if held {
@@ -39,7 +39,7 @@ both_backends! {
         let work = try_join_all(work.collect::<Vec<_>>());
         soon(async {
             while grants.load(Ordering::SeqCst) < 50 {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         })
         .await;

@@ -3,7 +3,7 @@
 
 use crate::{builder, connect};
 use docent::{CreateMode, Mutex, RwLock, Semaphore};
-use docent_battery::{Backend, Proxy, Rule, both_backends};
+use docent_battery::{Backend, Proxy, Rule, both_backends_in_real_time};
 use docent_proto::OpCode;
 use docent_tests::{soon, until};
 use std::process::Stdio;
@@ -19,7 +19,7 @@ async fn held_create(proxy: &Proxy, folder: &'static str) -> String {
     sent.unwrap()
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_ticket_of_another_process_with_the_same_id_is_neither_taken_nor_deleted(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);

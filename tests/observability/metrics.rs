@@ -190,7 +190,7 @@ fn queues_configurations_and_services_tell_how_they_stand_by_the_names_they_were
             let view = soon(registry.service::<()>("web")).await.unwrap();
             soon(async {
                 while view.instances().iter().count() < 2 {
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                 }
             })
             .await;

@@ -3,7 +3,7 @@
 use crate::log::{Log, assert_snapshot};
 use docent::client::ClientBuilder;
 use docent::{Client, ConnectionState, Election, Error, Instance, Mutex, Registry};
-use docent_battery::{Backend, ServerOptions, TestServer, both_backends};
+use docent_battery::{Backend, ServerOptions, TestServer, both_backends_in_real_time};
 use docent_tests::{PATIENCE, SHORT_SESSION, builder, soon, tick, until};
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -86,7 +86,7 @@ fn child_builder() -> Option<ClientBuilder> {
     Some(Client::builder(connect_string).namespace(namespace))
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn an_outage_of_the_server_and_its_return(backend: Backend) {
         let (log, _logging) = Log::from_here_on();
         let server = backend.start_own().await;

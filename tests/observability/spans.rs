@@ -1,7 +1,7 @@
 //! Spans of acquires, terms, deliveries, publications and requests.
 
 use docent::{Config, Election, Mutex, Queue};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_tests::{builder, soon};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -60,7 +60,7 @@ impl Spans {
     }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn acquires_terms_deliveries_publications_and_requests_have_spans(backend: Backend) {
         let spans = Spans::default();
         let _ = tracing::subscriber::set_global_default(NoSubscriber::default());

@@ -130,7 +130,7 @@ async fn in_an_ensemble_that_is_being_upgraded_each_link_has_what_its_server_has
         let sent = || new.trace().iter().filter_map(|frame| frame.op).collect::<Vec<_>>();
         let regained = async {
             while !client.health().persistent_watches {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         };
         let regained = tokio::time::timeout(PATIENCE, regained).await;

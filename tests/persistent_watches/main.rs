@@ -33,7 +33,7 @@ mod watches;
 
 use docent::Client;
 use docent::client::ClientBuilder;
-use docent_battery::TestServer;
+use docent_battery::{TestServer, both_backends};
 
 fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
     docent_tests::builder(server, connect_string).persistent_watches()

@@ -109,7 +109,7 @@ both_backends! {
         // It was applied. The queue begins anew, and the next item has the same name.
         soon(async {
             while !other.is_empty().await.unwrap() {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         other.reset().await.unwrap();

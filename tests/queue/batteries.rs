@@ -2,7 +2,9 @@
 
 use docent::queue::AckError;
 use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
-use docent_battery::battery::{self, Contender, ContenderSetup, Fault, Recipe, ShutsDown, Step, unanswered};
+use docent_battery::battery::{
+    self, Contender, ContenderSetup, Fault, Recipe, RunsAsProcess, ShutsDown, Step, unanswered,
+};
 use docent_battery::{Backend, FrameKind, Traced, both_backends};
 use docent_proto::OpCode;
 use docent_tests::contenders;
@@ -19,7 +21,7 @@ const NODE: &[u8] = b"\xd0\xce\x00\x01\x00\x00\x00\x007";
 
 /// How a contender gives up its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     /// It gives the item back.
     Nack,
     /// It acknowledges the item, and makes it anew in the same step: so each acknowledgement is one more item
@@ -27,9 +29,9 @@ enum Way {
     Ack,
 }
 
-struct Deliveries(Way);
+pub(crate) struct Deliveries(pub(crate) Way);
 
-struct Consumer {
+pub(crate) struct Consumer {
     client: Client,
     queue: Queue<u64>,
     namespace: String,
@@ -73,11 +75,13 @@ impl Recipe for Deliveries {
         unknown && matches!(fault, Fault::Expired | Fault::Lost)
             || contenders::is_documented(step, fault, error)
     }
+}
 
-    fn process(&self, setup: &ContenderSetup) -> Option<Command> {
+impl RunsAsProcess for Deliveries {
+    fn process(&self, setup: &ContenderSetup) -> Command {
         let mut command = contenders::process(env!("CARGO_BIN_EXE_consumer"), setup);
         command.arg(QUEUE);
-        Some(command)
+        command
     }
 }
 

@@ -75,7 +75,7 @@ both_backends! {
         for item in 0..ITEMS {
             jobs.put(&item).await.unwrap();
         }
-        let began = std::time::Instant::now();
+        let began = tokio::time::Instant::now();
         for item in 0..ITEMS {
             let delivery = soon(jobs.take()).await.unwrap();
             assert_eq!(*delivery.item(), item);

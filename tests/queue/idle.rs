@@ -9,8 +9,9 @@ use docent_battery::{Backend, FrameKind, TestServer, Traced, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, builder, connect, in_time, soon, within};
 use futures_util::future::join_all;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// A consumer with a session of its own, whose frames can be told from others' frames.
 struct Idle {
@@ -307,7 +308,7 @@ both_backends! {
             let jobs = jobs.clone();
             takes.spawn(async move { jobs.take().await.map(drop) });
         }
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         // One after the other they would need a minute and a half.
         let error = within(Duration::from_secs(20), jobs.try_take()).await.unwrap_err();
         assert_eq!(error.kind(), docent::ErrorKind::Timeout);

@@ -1,6 +1,6 @@
 //! Claims whose call is gone, or whose reply comes late: hand-outs are counted, and nothing else.
 
-use crate::jobs::{A_WHILE, QUEUE, builder, queue, take};
+use crate::jobs::{QUEUE, builder, queue, take};
 use bytes::Bytes;
 use docent::queue::{Codec, CodecError};
 use docent::{Client, Queue};
@@ -178,38 +178,6 @@ both_backends! {
         let batch = soon(others.take_batch(4)).await.unwrap();
         let counts: Vec<_> = batch.iter().map(docent::Delivery::deliveries).collect();
         assert_eq!(counts, [Some(6), Some(1), Some(1), Some(1)]);
-    }
-
-    async fn an_item_that_is_given_back_comes_again_after_a_delay_that_grows(backend: Backend) {
-        let server = backend.start().await;
-        let client = connect(&server).await;
-        let jobs: Queue<u64> = Queue::builder(&client, QUEUE)
-            .redelivery_delay(A_WHILE, A_WHILE * 4)
-            .build()
-            .unwrap();
-        jobs.put(&1).await.unwrap();
-        for (count, factor) in [(1, 1), (2, 2), (3, 4), (4, 4)] {
-            let delivery = soon(jobs.take()).await.unwrap();
-            assert_eq!(delivery.deliveries(), Some(count));
-            let given_back = tokio::time::Instant::now();
-            match count {
-                3 => drop(delivery),
-                _ => delivery.nack().unwrap(),
-            }
-            assert!(jobs.try_take().await.unwrap().is_none());
-            let again = soon(jobs.take()).await.unwrap();
-            assert!(given_back.elapsed() >= A_WHILE * factor, "{:?} after delivery {count}", given_back.elapsed());
-            assert_eq!(again.deliveries(), Some(count + 1));
-            // Back to its count: this one is not handed out.
-            soon(again.put_back(docent::queue::PutOptions::new())).await.unwrap();
-            let next = soon(jobs.take()).await.unwrap();
-            assert_eq!(next.deliveries(), Some(count + 2));
-            soon(next.ack()).await.unwrap();
-            jobs.put(&1).await.unwrap();
-            for _ in 0..count {
-                soon(take(&jobs).await.nack_now()).await.unwrap();
-            }
-        }
     }
 
     async fn a_consumer_whose_database_is_away_for_two_seconds_buries_nothing(backend: Backend) {

@@ -185,7 +185,7 @@ both_backends! {
         assert_eq!(again.item(), "a");
         soon(async {
             while client.children(LOCKS).await.unwrap().names.contains(&"queue-0000000001".to_owned()) {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
     }

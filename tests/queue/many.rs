@@ -2,7 +2,7 @@
 
 use docent::queue::AckError;
 use docent::{Client, Delivery, ErrorKind, Fence, Queue};
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use docent_tests::{as_it_goes_on, builder, soon};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -168,7 +168,7 @@ fn check(log: &Log, total: u64, kills: usize) {
     assert!(more <= most, "{more} claims more than items, and at most {most} were lost or given back");
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn nothing_is_lost_doubled_or_out_of_order_when_consumers_are_killed(backend: Backend) {
         let total: u64 = 20_000;
         let server = backend.start().await;

@@ -1,17 +1,18 @@
 //! Delays, priorities, and the other ways that an item can go.
 
-use crate::jobs::{A_WHILE, QUEUE, builder, drain, finish, queue, take};
+use crate::jobs::{A_WHILE, QUEUE, builder, drain, queue, take};
 use docent::queue::{AckError, DeadReason, PutError, PutOptions, QueueLayout, Raw};
 use docent::{Client, CreateMode, ErrorKind, Queue};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon, until};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
-fn later() -> PutOptions {
+pub(crate) fn later() -> PutOptions {
     PutOptions::new().delay(A_WHILE)
 }
 
-fn ordered(client: &Client) -> Queue<u64> {
+pub(crate) fn ordered(client: &Client) -> Queue<u64> {
     builder(client).ordered().build().unwrap()
 }
 
@@ -27,60 +28,6 @@ both_backends! {
             assert_eq!(jobs.peek().await.unwrap(), Some(3));
             assert_eq!(drain(&jobs).await, [3, 4, 5, 2, 1]);
         }
-    }
-
-    async fn a_delayed_item_is_handed_out_from_its_time_on_to_a_consumer_that_waits(backend: Backend) {
-        let server = backend.start().await;
-        let client = connect(&server).await;
-        for jobs in [queue(&client), ordered(&client)] {
-            let put = Instant::now();
-            jobs.put_with(&1, later()).await.unwrap();
-            jobs.put(&2).await.unwrap();
-            assert_eq!(finish(&jobs).await, 2);
-            let delayed = soon(jobs.take()).await.unwrap();
-            assert!(put.elapsed() >= A_WHILE, "{:?}", put.elapsed());
-            assert_eq!((*delayed.item(), delayed.deliveries()), (1, Some(1)));
-            soon(delayed.ack()).await.unwrap();
-            assert_eq!(jobs.len().await.unwrap(), 0);
-        }
-    }
-
-    async fn delayed_items_come_in_the_order_of_their_times_and_before_later_ones(backend: Backend) {
-        let server = backend.start().await;
-        let client = connect(&server).await;
-        let jobs = queue(&client);
-        jobs.put_with(&1, PutOptions::new().delay(A_WHILE * 2)).await.unwrap();
-        jobs.put_with(&2, later()).await.unwrap();
-        jobs.put(&3).await.unwrap();
-        tokio::time::sleep(A_WHILE * 3).await;
-        assert_eq!(drain(&jobs).await, [2, 1, 3]);
-    }
-
-    async fn an_item_can_be_moved_and_keeps_its_count(backend: Backend) {
-        let server = backend.start().await;
-        let client = connect(&server).await;
-        let jobs = queue(&client);
-        jobs.put_all(&[1, 2]).await.unwrap();
-        let first = take(&jobs).await;
-        let name = first.name().to_owned();
-        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "somebody works on it");
-        soon(first.put_back(PutOptions::new().priority(9))).await.unwrap();
-        let listed = jobs.list().await.unwrap();
-        let shown: Vec<_> = listed.iter().map(|item| (item.priority, item.due.is_some(), item.is_claimed)).collect();
-        assert_eq!(shown, [(0, false, false), (9, false, false)]);
-        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "it has another name");
-        assert!(jobs.reschedule(&listed[0].name, later()).await.unwrap());
-        let moved = take(&jobs).await;
-        assert_eq!((*moved.item(), moved.deliveries()), (1, Some(2)));
-        assert!(jobs.list().await.unwrap().iter().any(|item| item.is_claimed && item.name == moved.name()));
-        let second = soon(jobs.take()).await.unwrap();
-        assert_eq!((*second.item(), second.deliveries()), (2, Some(1)));
-        for one in [moved, second] {
-            soon(one.ack()).await.unwrap();
-        }
-        assert!(jobs.is_empty().await.unwrap());
-        let error = jobs.reschedule("stranger", PutOptions::new()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
 
     async fn in_ordered_mode_items_are_moved_by_their_deliveries_and_ephemeral_ones_stay(backend: Backend) {

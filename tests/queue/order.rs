@@ -1,6 +1,6 @@
 //! Order in which items are handed out, and items that come back.
 
-use crate::jobs::{A_WHILE, QUEUE, drain, finish, queue, take};
+use crate::jobs::{QUEUE, drain, finish, queue, take};
 use docent::queue::{AckError, QueueLayout};
 use docent::{CreateMode, ErrorKind, LostReason, Queue};
 use docent_battery::{Backend, both_backends};
@@ -78,28 +78,6 @@ both_backends! {
             assert!(count < 900, "it goes on with later ones");
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-    }
-
-    async fn an_item_given_back_with_a_delay_is_overtaken_and_then_comes_first(backend: Backend) {
-        let server = backend.start().await;
-        let (client, other) = (connect(&server).await, connect(&server).await);
-        let (queue, other) = (queue(&client), queue(&other));
-        queue.put_all(&[1, 2, 3]).await.unwrap();
-        take(&queue).await.nack_after(A_WHILE).unwrap();
-        assert_eq!(finish(&queue).await, 2);
-        let third = soon(other.take()).await.unwrap();
-        assert_eq!(*third.item(), 3);
-        // The other consumer waits for the delay's end now.
-        let first = soon(other.take()).await.unwrap();
-        assert_eq!(*first.item(), 1);
-        soon(third.nack_now()).await.unwrap();
-        assert_eq!(first.deliveries(), Some(2));
-        soon(first.ack()).await.unwrap();
-        // The delay outlives the client.
-        take(&queue).await.nack_after(std::time::Duration::from_secs(3600)).unwrap();
-        soon(client.close()).await;
-        assert!(soon(other.try_take()).await.unwrap().is_none());
-        assert_eq!(other.len().await.unwrap(), 1);
     }
 
     async fn a_batch_is_claimed_in_one_write_and_acknowledged_in_one(backend: Backend) {

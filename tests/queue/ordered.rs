@@ -6,7 +6,8 @@ use docent::{Client, Queue};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, in_time, soon, until, within};
 use futures_util::StreamExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 fn ordered(client: &Client) -> Queue<u64> {
     crate::jobs::builder(client).ordered().max_deliveries(3).build().unwrap()

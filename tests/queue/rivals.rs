@@ -6,7 +6,7 @@ use docent::queue::{PutOptions, QueueBuilder};
 use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all, hand_out};
 use docent::transport::{Dialled, Io, ServerAddress, TcpTransport, Transport};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Queue};
-use docent_battery::{Backend, Rule, TestServer, both_backends};
+use docent_battery::{Backend, Rule, TestServer, both_backends_in_real_time};
 use docent_proto::OpCode;
 use docent_tests::{Stalled, builder, child_count, connect, soon, until};
 use futures_util::StreamExt;
@@ -55,7 +55,7 @@ fn is_of_proof(path: &str) -> bool {
     path.ends_with("-claim")
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_hand_out_whose_reply_was_lost_takes_nothing_from_the_next_claim(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);

@@ -3,7 +3,7 @@
 use crate::jobs::QUEUE;
 use docent::queue::{QueueBuilder, QueueLayout};
 use docent::{Client, CreateMode, Delivery, Queue};
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use docent_tests::{Stalled, builder, connect, soon};
 use futures_util::StreamExt;
 use std::fmt::Debug;
@@ -154,7 +154,7 @@ async fn stalls(backend: Backend, layout: Layout) {
     }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_stalled_consumer_leaves_the_next_consumers_item_alone(backend: Backend) {
         stalls(backend, Layout::Native).await;
     }

@@ -8,15 +8,19 @@ use docent_tests::{builder, connect, soon, until, within};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// Time in which an item is handed to one who understands it: much shorter than a session timeout, and than
 /// the pace of looks, which is a sixth of it.
-const PROMPTLY: Duration = Duration::from_secs(5);
+pub(crate) const PROMPTLY: Duration = Duration::from_secs(5);
 
 /// A queue that gives items back at once, and leaves what it cannot decode to others for so long.
-fn of<T: Serialize + DeserializeOwned + 'static>(client: &Client, patience: Duration) -> QueueBuilder<T> {
+pub(crate) fn of<T: Serialize + DeserializeOwned + 'static>(
+    client: &Client,
+    patience: Duration,
+) -> QueueBuilder<T> {
     let builder = Queue::builder(client, QUEUE).redelivery_delay(Duration::ZERO, Duration::ZERO);
     builder.undecodable_after(patience)
 }
@@ -37,7 +41,7 @@ fn take<T: Send + 'static>(queue: &Queue<T>) -> JoinHandle<docent::Delivery<T>> 
 }
 
 /// A job of a kind that `u64`s cannot say.
-fn new_kind() -> Value {
+pub(crate) fn new_kind() -> Value {
     json!({ "kind": "new" })
 }
 
@@ -57,19 +61,6 @@ async fn old_ones_that_left_it(server: &TestServer, count: usize, patience: Dura
 }
 
 both_backends! {
-    async fn in_ordered_mode_a_delayed_item_goes_before_one_that_is_left_to_others(backend: Backend) {
-        let server = backend.start().await;
-        let (newer, older) = (connect(&server).await, connect(&server).await);
-        let patience = Duration::from_secs(60);
-        let newer = of::<Value>(&newer, patience).ordered().build().unwrap();
-        let older = of::<u64>(&older, patience).ordered().build().unwrap();
-        newer.put_with(&json!(7), PutOptions::new().delay(Duration::from_secs(2))).await.unwrap();
-        newer.put(&new_kind()).await.unwrap();
-        let taken = within(PROMPTLY, older.take()).await.unwrap();
-        assert_eq!(*taken.item(), 7);
-        taken.ack().await.unwrap();
-    }
-
     async fn an_item_that_the_first_of_the_line_cannot_decode_is_handed_to_one_behind_them(backend: Backend) {
         for count in [2, 5] {
             let server = backend.start().await;

@@ -5,7 +5,8 @@ use docent::{ConnectionState, Election, LostReason, Mutex, Queue};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{PATIENCE, connect, soon, until};
 use futures_util::poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 fn kinds(report: &ShutdownReport) -> Vec<&str> {
     report.held_on.iter().map(|node| node.kind).collect()
@@ -71,7 +72,7 @@ both_backends! {
                 if poll!(shutdown.as_mut()).is_ready() {
                     break;
                 }
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
             drop(shutdown);
             soon(guard.revoked()).await;

@@ -7,7 +7,8 @@ use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, SESSION, builder, connect, soon, until};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Longer than a test takes.
 const LONG: Duration = PATIENCE.saturating_mul(10);
@@ -109,7 +110,7 @@ both_backends! {
         let shutdown = tokio::spawn(client.shutdown(PATIENCE / 2));
         soon(last_words.fired()).await;
         let disabling = tokio::spawn(async move { registration.set_enabled(false).await });
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         proxy.heal().await.unwrap();
         let report = soon(shutdown).await.unwrap();
         assert!(report.is_clean() && (period..PATIENCE / 6).contains(&report.took), "{report}");

@@ -1,12 +1,13 @@
 //! A process that is told to stop by SIGTERM, while its servers are there and while they are away.
 
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use docent_tests::{SESSION, connect, soon, tick};
 use std::collections::BTreeSet;
 use std::process::{Command as Shell, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::Instant;
 
 /// Time that the service gives its shutdown.
 const GIVEN: Duration = Duration::from_secs(8);
@@ -56,7 +57,7 @@ fn left(lines: &[String]) -> BTreeSet<&str> {
     lines.iter().filter_map(|line| line.strip_prefix("left ")?.split(' ').next()).collect()
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_service_that_is_terminated_in_an_outage_ends_in_time_and_names_what_it_leaves(backend: Backend) {
         let server = backend.start_own().await;
         let service = Service::start(&server).await;

@@ -1,7 +1,7 @@
 use crate::behind_proxy;
 use docent::testkit::{ExpireError, FaultProxy, Operation, in_line};
 use docent::{ConnectionState, CreateMode, ErrorKind, Mutex, Queue};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_tests::{PATIENCE, connect, soon, until};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_reply_that_is_lost_leaves_its_write_applied(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = behind_proxy(&server).await;
@@ -86,7 +86,7 @@ both_backends! {
         let server = backend.start().await;
         let (client, proxy) = behind_proxy(&server).await;
         proxy.delay(Duration::from_millis(150));
-        let start = std::time::Instant::now();
+        let start = tokio::time::Instant::now();
         soon(client.exists("/")).await.unwrap();
         assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
     }

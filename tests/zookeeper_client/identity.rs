@@ -2,9 +2,9 @@
 
 use crate::connect;
 use docent::ErrorKind;
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 
-both_backends! {
+both_backends_in_real_time! {
     async fn whom_the_servers_see_is_not_told(backend: Backend) {
         let server = backend.start().await;
         let error = connect(&server).await.who_am_i().await.unwrap_err();

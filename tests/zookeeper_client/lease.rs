@@ -2,7 +2,7 @@
 
 use crate::granted_less::{LONG, SHORT, loses_its_guard_in_time};
 use docent::zookeeper_client::ZookeeperClient;
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use std::time::Duration;
 
 #[tokio::test]
@@ -12,7 +12,7 @@ async fn a_least_timeout_of_nothing_is_refused() {
     assert!(error.to_string().contains("least session timeout 0"), "{error}");
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_session_that_may_be_granted_less_later_loses_its_guards_in_time(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;

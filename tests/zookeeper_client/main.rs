@@ -37,7 +37,7 @@ mod watches;
 use docent::Client;
 use docent::client::ClientBuilder;
 use docent::zookeeper_client::ZookeeperClient;
-use docent_battery::TestServer;
+use docent_battery::{TestServer, both_backends_in_real_time as both_backends};
 
 fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
     docent_tests::builder(server, connect_string).zookeeper_client(ZookeeperClient::new())

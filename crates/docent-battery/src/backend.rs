@@ -1,12 +1,21 @@
-use crate::{ServerOptions, TestServer};
+use crate::{MemoryNet, Net, ServerOptions, TestServer};
 
 /// Server that a test runs against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
-    /// The embedded server, one for each test.
+    /// The embedded server, one for each test, over a network in memory and on the test's own paused time:
+    /// as soon as every task waits, tokio moves its clock on to the next timer.
+    Memory,
+    /// The embedded server, one for each test, on loopback and in real time: for tests of sockets, processes
+    /// and threads.
     Embedded,
     /// A real ZooKeeper, shared by the tests of a binary unless a test asks for its own.
     Real,
+}
+
+thread_local! {
+    /// Servers of one test reach each other. Its runtime has one thread, as paused time asks for.
+    static MEMORY: MemoryNet = MemoryNet::new();
 }
 
 impl Backend {
@@ -15,8 +24,10 @@ impl Backend {
     /// # Panics
     /// When it does not start; a real one names what to install.
     pub async fn start(self) -> TestServer {
+        let options = ServerOptions::default();
         match self {
-            Self::Embedded => TestServer::embedded(&ServerOptions::default(), false).await,
+            Self::Memory => TestServer::embedded(&options, false, in_memory()).await,
+            Self::Embedded => TestServer::embedded(&options, false, Net::Loopback).await,
             Self::Real => TestServer::shared().await,
         }
     }
@@ -36,15 +47,20 @@ impl Backend {
     /// As [`start`](Self::start).
     pub async fn start_own_with(self, options: ServerOptions) -> TestServer {
         match self {
-            Self::Embedded => TestServer::embedded(&options, true).await,
+            Self::Memory => TestServer::embedded(&options, true, in_memory()).await,
+            Self::Embedded => TestServer::embedded(&options, true, Net::Loopback).await,
             Self::Real => TestServer::real(options).await,
         }
     }
 }
 
-/// Runs each test on both backends: `embedded::name` always, `real::name` where ignored tests are asked for,
-/// as `cargo xtask test` does. Use it once in a module, for all its tests. The crate needs tokio with
-/// `macros` and `rt`.
+fn in_memory() -> Net {
+    Net::Memory(MEMORY.with(MemoryNet::clone))
+}
+
+/// Runs each test on both backends: `embedded::name` always, in memory and on paused time, and `real::name`
+/// where ignored tests are asked for, as `cargo xtask test` does. Use it once in a module, for all its tests.
+/// The crate needs tokio with `macros`, `rt` and `test-util`.
 ///
 /// ```
 /// use docent_battery::{Backend, both_backends};
@@ -59,7 +75,25 @@ impl Backend {
 /// ```
 #[macro_export]
 macro_rules! both_backends {
-    ($($(#[$attribute:meta])* async fn $name:ident($backend:ident: $type:ty) $body:block)+) => {
+    ($($tests:tt)+) => {
+        $crate::on_backends! { Memory, true, $($tests)+ }
+    };
+}
+
+/// As [`both_backends`], with the embedded server on loopback and in real time: for tests of sockets,
+/// processes and threads.
+#[macro_export]
+macro_rules! both_backends_in_real_time {
+    ($($tests:tt)+) => {
+        $crate::on_backends! { Embedded, false, $($tests)+ }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! on_backends {
+    ($embedded:ident, $paused:literal,
+     $($(#[$attribute:meta])* async fn $name:ident($backend:ident: $type:ty) $body:block)+) => {
         $(
             #[cfg(test)]
             #[allow(clippy::unwrap_used, reason = "it is the body of a test")]
@@ -70,9 +104,9 @@ macro_rules! both_backends {
         mod embedded {
             $(
                 $(#[$attribute])*
-                #[tokio::test]
+                #[tokio::test(start_paused = $paused)]
                 async fn $name() {
-                    super::$name($crate::Backend::Embedded).await;
+                    super::$name($crate::Backend::$embedded).await;
                 }
             )+
         }

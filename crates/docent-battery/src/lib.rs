@@ -8,9 +8,9 @@ mod test_server;
 
 pub use backend::Backend;
 pub use docent_testkit::internals::{
-    Direction, Fate, Flow, FrameKind, Java, KeptAlive, On, Proxy, RawClient, RawError, RealEnsemble, Reply,
-    Rule, ServerOptions, Sessions, Traced,
+    Direction, Fate, Flow, FrameKind, Java, KeptAlive, Net, NetListener, NetStream, On, Proxy, RawClient,
+    RawError, RealEnsemble, Reply, Rule, ServerOptions, Sessions, Traced,
 };
-pub use docent_testkit::{Armed, ExpireError, Missing, Port, RealServer, StartError};
+pub use docent_testkit::{Armed, ExpireError, MemoryNet, Missing, Port, RealServer, StartError};
 pub use round_trips::{round_trips, watch_events};
 pub use test_server::TestServer;

@@ -1,5 +1,5 @@
-use crate::Port;
-use crate::{ExpireError, Proxy, RawClient, RealServer, ServerOptions, StartError};
+use crate::{ExpireError, Net, Port, Proxy, RawClient, RealServer, ServerOptions, Sessions, StartError};
+use docent_core::ClientBuilder;
 use docent_proto::{Acl, Create, CreateMode, Request};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,52 +20,58 @@ pub struct TestServer {
     // Dropped in this order: clients lose the proxy first.
     front: Proxy,
     server: Server,
+    net: Net,
     own: bool,
     root: String,
 }
 
 #[derive(Debug)]
 enum Server {
-    Embedded { server: Box<docent_server::Server>, _port: Port },
+    Embedded { server: Box<docent_server::Server>, _port: Option<Port> },
     Shared(&'static RealServer),
     Own { real: RealServer, _permit: SemaphorePermit<'static> },
 }
 
 impl TestServer {
-    pub(crate) async fn embedded(options: &ServerOptions, own: bool) -> Self {
-        let port = Port::claim().expect("a port is free on loopback");
+    pub(crate) async fn embedded(options: &ServerOptions, own: bool, net: Net) -> Self {
         let builder = docent_server::Server::builder();
         let builder = match &options.super_digest {
             Some(digest) => builder.super_digest(digest),
             None => builder,
         };
-        let server = builder
+        let builder = builder
             .tick(options.tick)
             .session_timeouts(options.min_session_timeout, options.max_session_timeout)
             .container_check(options.container_check_interval)
             .zxid_in_events(options.zxid_in_events)
-            .ttl_nodes(options.extended_types)
-            .port(port.address().port())
-            .start()
-            .await
-            .expect("the embedded server starts on a free port");
-        Self::new(Server::Embedded { server: Box::new(server), _port: port }, own).await
+            .ttl_nodes(options.extended_types);
+        let (server, port) = match &net {
+            Net::Loopback => {
+                let port = Port::claim().expect("a port is free on loopback");
+                (builder.port(port.address().port()).start().await, Some(port))
+            }
+            Net::Memory(net) => (builder.start_on(net.clone()).await, None),
+        };
+        let server = Box::new(server.expect("the embedded server starts on a free port"));
+        Self::new(Server::Embedded { server, _port: port }, own, net).await
     }
 
     pub(crate) async fn shared() -> Self {
-        Self::new(Server::Shared(started(RealServer::shared().await)), false).await
+        Self::new(Server::Shared(started(RealServer::shared().await)), false, Net::Loopback).await
     }
 
     pub(crate) async fn real(options: ServerOptions) -> Self {
         let permit = OWN_REAL_SERVER.acquire().await.expect("nobody closes the semaphore");
         let real = started(RealServer::start_with(options).await);
-        Self::new(Server::Own { real, _permit: permit }, true).await
+        Self::new(Server::Own { real, _permit: permit }, true, Net::Loopback).await
     }
 
-    async fn new(server: Server, own: bool) -> Self {
-        let front = Proxy::start(server.address()).await.expect("a port is free on loopback");
+    async fn new(server: Server, own: bool, net: Net) -> Self {
+        let front = Proxy::start_with(server.address(), Sessions::on(net.clone()))
+            .await
+            .expect("a port is free on loopback");
         let root = format!("/test-{}", ROOTS.fetch_add(1, Ordering::Relaxed));
-        let server = Self { front, server, own, root };
+        let server = Self { front, server, net, own, root };
         server.make_root().await;
         server
     }
@@ -114,12 +120,22 @@ impl TestServer {
         format!("{}/{name}", self.root)
     }
 
+    /// Settings of a client that connects to `connect_string` on the server's network.
+    pub fn client_builder(&self, connect_string: impl AsRef<str>) -> ClientBuilder {
+        self.net.client_builder(connect_string)
+    }
+
+    /// The network on which it listens.
+    pub fn net(&self) -> &Net {
+        &self.net
+    }
+
     /// A bare client with a session of its own, past all proxies.
     ///
     /// # Panics
     /// When the server does not answer.
     pub async fn client(&self) -> RawClient {
-        RawClient::open(self.server.address(), SESSION_TIMEOUT)
+        RawClient::open_on(&self.net, self.server.address(), SESSION_TIMEOUT)
             .await
             .expect("a running server opens a session")
     }

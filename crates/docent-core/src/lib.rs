@@ -61,7 +61,7 @@ pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
     pub use crate::client::{
         Hooks, ViewLag, children_of_all, debug_handle, ensure_node, in_time, is_own_session, server_time,
-        spawn, stage_reached,
+        spawn, stage_reached, time_of_day,
     };
     pub use crate::desired::KeptStatus;
     pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet, Relay, TurnOver};

@@ -6,6 +6,7 @@ mod in_line;
 #[doc(hidden)]
 pub mod internals;
 mod memory_net;
+mod net;
 mod options;
 mod ports;
 mod proxy;

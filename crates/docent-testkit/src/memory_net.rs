@@ -79,8 +79,14 @@ impl MemoryNet {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// An address for a server that does not listen yet.
+    pub(crate) fn claim(&self) -> io::Result<SocketAddr> {
+        let port = self.listening().port().ok_or(io::ErrorKind::AddrInUse)?;
+        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    }
+
     /// An address for port 0, and the given one else.
-    fn listen(&self, mut address: SocketAddr) -> io::Result<MemoryListener> {
+    pub(crate) fn listen(&self, mut address: SocketAddr) -> io::Result<MemoryListener> {
         let mut listening = self.listening();
         if address.port() == 0 {
             address.set_port(listening.port().ok_or(io::ErrorKind::AddrInUse)?);
@@ -93,7 +99,7 @@ impl MemoryNet {
         Ok(MemoryListener { address, links })
     }
 
-    fn link(&self, address: SocketAddr) -> io::Result<DuplexStream> {
+    pub(crate) fn link(&self, address: SocketAddr) -> io::Result<DuplexStream> {
         let mut listening = self.listening();
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, listening.port().ok_or(io::ErrorKind::AddrInUse)?));
         let links = listening.links.get(&address).ok_or(io::ErrorKind::ConnectionRefused)?;

@@ -1,3 +1,4 @@
+use crate::net::{Net, NetStream};
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
     Code, ConnectRequest, ConnectResponse, DecodeError, Frames, OpCode, Record, ReplyHeader, Request,
@@ -5,9 +6,10 @@ use docent_proto::{
 };
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, ToSocketAddrs};
+use tokio::net::{ToSocketAddrs, lookup_host};
 
 const FRAME_LIMIT: usize = 64 << 20;
 /// Everything a test waits for on a loopback link comes sooner than this.
@@ -51,7 +53,7 @@ pub struct Reply {
 /// The link is closed, the session lives until it times out.
 #[derive(Debug)]
 pub struct RawClient {
-    stream: TcpStream,
+    stream: NetStream,
     received: BytesMut,
     frames: Frames,
     session: ConnectResponse,
@@ -61,7 +63,7 @@ pub struct RawClient {
 }
 
 impl RawClient {
-    /// Opens a session.
+    /// Opens a session on loopback.
     ///
     /// # Errors
     /// When the link fails.
@@ -69,13 +71,33 @@ impl RawClient {
         Self::attach(server, &new_session(timeout)).await
     }
 
-    /// Sends `connect` as the first frame: opens a session or attaches to one.
+    /// Opens a session on a network.
+    ///
+    /// # Errors
+    /// When the link fails.
+    pub async fn open_on(net: &Net, server: SocketAddr, timeout: Duration) -> Result<Self, RawError> {
+        Self::attach_on(net, server, &new_session(timeout)).await
+    }
+
+    /// Sends `connect` as the first frame on loopback: opens a session or attaches to one.
     ///
     /// # Errors
     /// [`RawError::Gone`] when the session to attach to is gone.
     pub async fn attach(server: impl ToSocketAddrs, connect: &ConnectRequest) -> Result<Self, RawError> {
-        let stream = TcpStream::connect(server).await?;
-        stream.set_nodelay(true)?;
+        let address = lookup_host(server).await?.next().ok_or(io::ErrorKind::AddrNotAvailable);
+        Self::attach_on(&Net::Loopback, address.map_err(io::Error::from)?, connect).await
+    }
+
+    /// As [`attach`](Self::attach), on a network.
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach).
+    pub async fn attach_on(
+        net: &Net,
+        server: SocketAddr,
+        connect: &ConnectRequest,
+    ) -> Result<Self, RawError> {
+        let stream = net.connect(server).await?;
         let mut client = Self {
             stream,
             received: BytesMut::new(),

@@ -40,7 +40,7 @@ pub(crate) fn run() -> Result<()> {
     })?;
     stages.run("default features", default_features)?;
     stages.run("dependencies", dependencies)?;
-    stages.finish();
+    stages.finish(None);
     Ok(())
 }
 

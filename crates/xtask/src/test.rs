@@ -8,7 +8,7 @@ mod report;
 mod runner;
 mod summary;
 
-use crate::stages::Stages;
+use crate::stages::{Stages, Target};
 use crate::versions::EMBEDDED_AS;
 use crate::{differential, packages, simulate};
 use anyhow::{Context, Result, bail, ensure};
@@ -36,13 +36,27 @@ struct Sample {
     scripts: u32,
     /// Time for simulated runs.
     simulation: Duration,
+    target: Target,
 }
 
 /// Before a commit.
-const SMALL: Sample = Sample { scripts: 500, simulation: Duration::from_secs(60) };
+const SMALL: Sample = Sample {
+    scripts: 500,
+    simulation: Duration::from_secs(60),
+    target: Target { limit: Duration::from_secs(8 * 60), without: SET_UP, with: None },
+};
 
 /// In CI.
-const FULL: Sample = Sample { scripts: 2_000, simulation: Duration::from_secs(4 * 60) };
+const FULL: Sample = Sample {
+    scripts: 2_000,
+    simulation: Duration::from_secs(4 * 60),
+    target: Target { limit: Duration::from_secs(25 * 60), without: &[], with: Some("`cargo xtask check`") },
+};
+
+const CHANGED_TARGET: Target = Target { limit: Duration::from_secs(2 * 60), without: SET_UP, with: None };
+
+/// Stages that depend on what the machine has already.
+const SET_UP: &[&str] = &["packages", "build"];
 
 /// Command line of the chore.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,7 +131,7 @@ fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
         println!("no package has changed");
         return Ok(());
     }
-    let mut stages = Stages::unbounded();
+    let mut stages = Stages::start();
     stages.run("packages", install)?;
     // All of them: a smaller selection has other features, and would be built anew.
     let (mut jobs, built) = stages.run("build", job::build)?;
@@ -128,7 +142,7 @@ fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
     };
     stages.run("tests", || tests(jobs))?;
     stages.run("doc tests", || tests(vec![job::doc_tests()]))?;
-    stages.finish();
+    stages.finish(Some(&CHANGED_TARGET));
     built.and(report.outcome())
 }
 
@@ -160,7 +174,7 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     ensure!(has_newer || built.is_err(), "the suites that run on the embedded server as 3.9 are not there");
     let compared = stages.run("differential", || differential::stage(sample.scripts));
     let simulated = stages.run("simulation", || simulate::stage(sample.simulation));
-    stages.finish();
+    stages.finish(Some(&sample.target));
     built.and(tested).and(compared).and(simulated)
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [] => SUITES.to_vec(),
         some => some.iter().map(String::as_str).collect(),
     };
-    let mut stages = Stages::unbounded();
+    let mut stages = Stages::start();
     let home = stages.run("packages", || {
         packages::ensure_java()?;
         newer::home()
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let mut command = suites(&chosen, &["real::", "--include-ignored"]);
         execute(command.env("ZOOKEEPER_HOME", &home))
     });
-    stages.finish();
+    stages.finish(None);
     embedded.and(real)
 }
 

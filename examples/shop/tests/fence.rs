@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, ask, soon, until};
 use docent::{Fence, Mutex};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_shop::caller::Call;
 use docent_shop::policy::{self, Policy};
 use docent_shop::stage::Stage;
@@ -47,7 +47,7 @@ async fn until_it_holds(stage: &Stage, name: &str) {
     .await;
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_copy_that_stood_still_with_the_lock_books_nothing_once_another_has_it(backend: Backend) {
         let scene = Scene::set(backend).await;
         let stage = scene.stage(&["a", "b"]).await;

@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, ask, get, readiness, soon, until};
 use docent::Mutex;
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_shop::fleet::Fleet;
 use docent_shop::policy::{self, Policy};
 use docent_shop::stock::Stock;
@@ -42,7 +42,7 @@ fn state(readiness: &Value) -> &Value {
     &readiness["servers"]["connection"]["state"]
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_copy_starts_before_its_servers_do(backend: Backend) {
         let scene = Scene::set(backend).await;
         scene.server.stop().await;

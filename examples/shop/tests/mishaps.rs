@@ -1,7 +1,7 @@
 //! Copies that die, stand still or drain, and servers that go away, under a hundred requests a second.
 
 use crate::scene::{Scene, patiently, readiness, soon};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_shop::stage::MOMENT;
 use docent_shop::traffic::Report;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn one_in_a_hundred(report: &Report) {
     assert!(report.failed() * 100 <= report.requests, "{report}");
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_killed_copy_costs_callers_at_most_one_request_in_a_hundred(backend: Backend) {
         let scene = Scene::set(backend).await;
         let mut stage = scene.stage(&COPIES).await.under_traffic();

@@ -1,7 +1,7 @@
 //! The show, as a reader of the README would start it.
 
 use crate::scene::PROGRAM;
-use docent_battery::{Backend, ServerOptions, both_backends};
+use docent_battery::{Backend, ServerOptions, both_backends_in_real_time};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 use tokio::process::Command;
@@ -12,10 +12,10 @@ const TICK: Duration = Duration::from_secs(2);
 
 const PATIENCE: Duration = Duration::from_secs(180);
 
-both_backends! {
+both_backends_in_real_time! {
     async fn the_show_says_what_the_caller_saw(backend: Backend) {
         let server = match backend {
-            Backend::Embedded => None,
+            Backend::Memory | Backend::Embedded => None,
             Backend::Real => Some(backend.start_own_with(ServerOptions::default().tick(TICK)).await),
         };
         let mut command = Command::new(PROGRAM);

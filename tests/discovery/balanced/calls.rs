@@ -5,7 +5,7 @@ use docent::discovery::{
     AttemptPolicy, Balanced, CallError, Outcome, OutlierPolicy, PickPolicy, RetryBudget,
 };
 use docent::{Client, Instance, Service};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_tests::{PATIENCE, connect, soon};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -162,7 +162,7 @@ async fn strict(client: &Client) -> Service<String> {
 
 const FAILED: &str = "call: instance \"fails\" of service \"orders\" failed: planted";
 
-both_backends! {
+both_backends_in_real_time! {
     async fn one_connection_serves_all_and_goes_when_its_instance_leaves(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
@@ -175,11 +175,11 @@ both_backends! {
             let orders = orders_service.clone();
             tokio::spawn(async move { ask(&orders, "one").await })
         }).collect();
-        soon(async { while stage.begun.load(Ordering::Relaxed) == 0 { tokio::task::yield_now().await; } }).await;
+        soon(async { while stage.begun.load(Ordering::Relaxed) == 0 { docent_tests::pause().await; } }).await;
         // Another call makes it where the one is dropped that began.
         let mut calls = calls.into_iter();
         calls.next().unwrap().abort();
-        soon(async { while stage.begun.load(Ordering::Relaxed) == 1 { tokio::task::yield_now().await; } }).await;
+        soon(async { while stage.begun.load(Ordering::Relaxed) == 1 { docent_tests::pause().await; } }).await;
         stage.open.send_replace(true);
         for call in calls {
             assert_eq!(soon(call).await.unwrap().unwrap(), "1");
@@ -187,11 +187,11 @@ both_backends! {
         assert_eq!((stage.made(), stage.alive()), (1, 1));
         // Nobody asks for it: it goes with the instance all the same.
         soon(one.update(orders("1").payload("new".to_owned()))).await.unwrap();
-        soon(async { while stage.alive() != 0 { tokio::task::yield_now().await; } }).await;
+        soon(async { while stage.alive() != 0 { docent_tests::pause().await; } }).await;
         assert_eq!(ask(&orders_service, "one").await.unwrap(), "1");
         assert_eq!((stage.made(), stage.alive()), (2, 1));
         soon(one.deregister()).await.unwrap();
-        soon(async { while stage.alive() != 0 { tokio::task::yield_now().await; } }).await;
+        soon(async { while stage.alive() != 0 { docent_tests::pause().await; } }).await;
         until_ids(&view, &[]).await;
         let _again = soon(registry(&client).register(orders("1"))).await.unwrap();
         until_ids(&view, &["1"]).await;
@@ -200,7 +200,7 @@ both_backends! {
         soon(other.close()).await;
         assert_eq!(ask(&orders_service, "one").await.unwrap(), "1");
         drop(orders_service);
-        soon(async { while stage.alive() != 0 { tokio::task::yield_now().await; } }).await;
+        soon(async { while stage.alive() != 0 { docent_tests::pause().await; } }).await;
     }
 
     async fn a_broken_connection_is_made_anew_and_says_nothing_of_its_instance(backend: Backend) {
@@ -286,7 +286,7 @@ both_backends! {
         // One that waits is sent to whom comes.
         let waits = calls.clone().attempt_policy(AttemptPolicy::default().wait(PATIENCE));
         let waiting = tokio::spawn(async move { ask(&waits, "one").await });
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         let fails = soon(registry(&client).register(orders("fails"))).await.unwrap();
         assert_eq!(soon(waiting).await.unwrap().unwrap_err().to_string(), FAILED);
         let failed = ask(&calls, "safe").await.unwrap_err();
@@ -317,7 +317,7 @@ both_backends! {
             let mut call = Box::pin(calls.clone().oneshot(Ask("wait")));
             for _ in 0..polls {
                 assert!(call.as_mut().now_or_never().is_none());
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }
         let mut call = calls.clone();
@@ -352,7 +352,7 @@ both_backends! {
                 soon(arrivals.recv()).await.unwrap();
             }
             for _ in 0..20 {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
             assert!(arrivals.try_recv().is_err());
             stage.goes_on.add_permits(2);

@@ -6,7 +6,7 @@ use super::scene::{Kind, asker, until_answered_by};
 use crate::scene::{registry, until_ids};
 use docent::discovery::{OutlierPolicy, PickPolicy};
 use docent::{Client, Service};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_tests::{connect, soon};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -107,7 +107,7 @@ async fn slow(backend: Backend, protocol: &str) {
     assert!(requests.longer_than(SECOND / 2) * 4 < requests.ends.len());
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_copy_that_is_killed_costs_http_one_request_in_a_hundred_at_most(backend: Backend) {
         killed(backend, "http").await;
     }

@@ -50,7 +50,7 @@ both_backends! {
         // It looks, finds the other, and waits.
         let sessions = server.front();
         soon(async { while sessions.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2)).count() < 2 {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         } }).await;
         assert_eq!(watcher.get(predecessor.path()).await.unwrap().data, "old");
         assert!(!joining.is_finished());

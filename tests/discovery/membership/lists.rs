@@ -44,12 +44,12 @@ both_backends! {
         assert_eq!(told, ["+mine=1", "+theirs=1"]);
         for _ in 0..3 {
             proxy.cut().await;
-            soon(async { while !members.is_stale() { tokio::task::yield_now().await; } }).await;
+            soon(async { while !members.is_stale() { docent_tests::pause().await; } }).await;
             assert!(members.stale_for().is_some());
             assert_eq!(ids(&members), "mine theirs");
             me.set_data("away");
             proxy.heal().await.unwrap();
-            soon(async { while members.is_stale() { tokio::task::yield_now().await; } }).await;
+            soon(async { while members.is_stale() { docent_tests::pause().await; } }).await;
             me.set_data("1");
         }
         theirs.set_data("2");
@@ -107,18 +107,18 @@ both_backends! {
         for number in 0..MEMBERS {
             joined.push(soon(mine.join(&format!("member-{number:03}"), number.to_string())).await.unwrap());
         }
-        soon(async { while members.current().len() < MEMBERS { tokio::task::yield_now().await; } }).await;
+        soon(async { while members.current().len() < MEMBERS { docent_tests::pause().await; } }).await;
         server.front().add(Rule::on(OpCode::GetChildren2).reset_after());
         for member in joined.drain(..MEMBERS / 2) {
             soon(member.leave()).await.unwrap();
         }
-        soon(async { while members.current().len() > MEMBERS / 2 { tokio::task::yield_now().await; } }).await;
+        soon(async { while members.current().len() > MEMBERS / 2 { docent_tests::pause().await; } }).await;
         server.expire(client.session_id().unwrap()).await.unwrap();
         for member in &joined {
             until_present(&client, &other, member.path()).await;
         }
         soon(async { while members.current().iter().filter(|peer| peer.session_id == client.session_id()).count() < MEMBERS / 2 {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         } }).await;
     }
 
@@ -139,7 +139,7 @@ both_backends! {
             other.create(&path, "", CreateMode::Ephemeral).await
         } });
         soon(try_join_all(come)).await.unwrap();
-        soon(async { while members.current().len() < PASSERS_BY + 2 { tokio::task::yield_now().await; } }).await;
+        soon(async { while members.current().len() < PASSERS_BY + 2 { docent_tests::pause().await; } }).await;
         let go = (0..PASSERS_BY).map(|number| { let path = path(number); let other = &other; async move {
             other.delete(&path, None).await
         } });

@@ -39,7 +39,7 @@ pub(super) fn ids(members: &Members) -> String {
 pub(super) async fn until(members: &Members, wanted: &str) {
     soon(async {
         while ids(members) != wanted {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;
@@ -53,7 +53,7 @@ pub(super) async fn until_present(client: &Client, other: &Client, path: &str) {
             if stat.is_some_and(|stat| stat.owner == client.session_id()) {
                 return;
             }
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

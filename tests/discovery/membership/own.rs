@@ -50,9 +50,9 @@ both_backends! {
         other.delete(me.path(), None).await.unwrap();
         until_present(&client, &other, me.path()).await;
         let _them = soon(group(&other).join("them", "")).await.unwrap();
-        soon(async { while ids(&members) != "me them" { tokio::task::yield_now().await; } }).await;
+        soon(async { while ids(&members) != "me them" { docent_tests::pause().await; } }).await;
         soon(me.leave()).await.unwrap();
-        soon(async { while ids(&members) != "them" { tokio::task::yield_now().await; } }).await;
+        soon(async { while ids(&members) != "them" { docent_tests::pause().await; } }).await;
         let mut told = [next(&mut changes).await, next(&mut changes).await];
         told.sort();
         assert_eq!(told, ["+them=", "-me"]);
@@ -71,7 +71,7 @@ both_backends! {
         soon(me.leave()).await.unwrap();
         let _again = soon(group(&other).join("me", "1")).await.unwrap();
         let _them = soon(group(&other).join("them", "")).await.unwrap();
-        soon(async { while ids(&members) != "me them" { tokio::task::yield_now().await; } }).await;
+        soon(async { while ids(&members) != "me them" { docent_tests::pause().await; } }).await;
         let mut told = [next(&mut changes).await, next(&mut changes).await, next(&mut changes).await];
         told.sort();
         assert_eq!(told, ["+me=1", "+them=", "-me"]);
@@ -108,8 +108,8 @@ both_backends! {
         read_only.permissions = Permissions::READ | Permissions::DELETE | Permissions::ADMIN;
         other.set_acl(GROUP, [read_only], None).await.unwrap();
         other.delete(me.path(), None).await.unwrap();
-        soon(async { while !matches!(me.presence(), Presence::Failing(_)) { tokio::task::yield_now().await; } }).await;
-        soon(async { while members.get("one").is_some_and(|peer| peer.is_present()) { tokio::task::yield_now().await; } }).await;
+        soon(async { while !matches!(me.presence(), Presence::Failing(_)) { docent_tests::pause().await; } }).await;
+        soon(async { while members.get("one").is_some_and(|peer| peer.is_present()) { docent_tests::pause().await; } }).await;
         assert!(futures_util::poll!(changes.next()).is_pending(), "one is a member as long as one does not leave");
         soon(me.leave()).await.unwrap();
         assert_eq!(next(&mut changes).await, "-one");

@@ -15,7 +15,7 @@ use docent_tests::soon;
 pub(crate) async fn until_in_line(lock: &RwLock, count: usize) {
     soon(async {
         while lock.participants().await.unwrap().len() != count {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

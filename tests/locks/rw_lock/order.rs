@@ -10,9 +10,10 @@ use docent_tests::soon;
 use futures_util::future::{join_all, try_join_all};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 const CONTENDERS: usize = 8;
 
@@ -32,7 +33,7 @@ impl Inside {
         self.most_readers.fetch_max(readers, Ordering::SeqCst);
         assert!(!self.writer.load(Ordering::SeqCst), "a reader beside a writer");
         assert_eq!(guard.fence(), None);
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         assert!(guard.is_held());
         self.readers.fetch_sub(1, Ordering::SeqCst);
         guard.release().await.unwrap();
@@ -43,7 +44,7 @@ impl Inside {
         assert!(!self.writer.swap(true, Ordering::SeqCst), "two writers");
         assert_eq!(self.readers.load(Ordering::SeqCst), 0, "a writer beside readers");
         self.fences.lock().unwrap().push(guard.fence());
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         assert!(guard.is_held());
         self.writer.store(false, Ordering::SeqCst);
         guard.release().await.unwrap();

@@ -93,7 +93,7 @@ both_backends! {
         let StepDown { proxy, lock, owner, fence, stepping } = StepDown::begin(&server).await;
         assert!(matches!(soon(lock.write_as(&owner)).await, Err(AcquireError::WouldDeadlock)));
         let reading = tokio::spawn(lock.read_as(&owner));
-        tokio::task::yield_now().await;
+        docent_tests::pause().await;
         proxy.heal().await.unwrap();
         let down = soon(stepping).await.unwrap().unwrap();
         let read = soon(reading).await.unwrap().unwrap();

@@ -16,7 +16,7 @@ both_backends! {
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
         let (held, waiting, ticket) = holder_and_waiter(&semaphore).await;
         other.delete(&format!("/semaphore/leases/{ticket}"), None).await.unwrap();
-        soon(async { while until_second_lease(&semaphore).await == ticket { tokio::task::yield_now().await } }).await;
+        soon(async { while until_second_lease(&semaphore).await == ticket { docent_tests::pause().await } }).await;
         soon(held.release()).await.unwrap();
         let permit = soon(waiting).await.unwrap().unwrap();
         until_participants(&semaphore, 1).await;
@@ -30,7 +30,7 @@ both_backends! {
         let (held, waiting, ticket) = holder_and_waiter(&semaphore).await;
         let turn = other.children("/semaphore/locks").await.unwrap().names.remove(0);
         other.delete(&format!("/semaphore/locks/{turn}"), None).await.unwrap();
-        soon(async { while until_second_lease(&semaphore).await == ticket { tokio::task::yield_now().await } }).await;
+        soon(async { while until_second_lease(&semaphore).await == ticket { docent_tests::pause().await } }).await;
         soon(held.release()).await.unwrap();
         drop(soon(waiting).await.unwrap().unwrap());
         until_participants(&semaphore, 0).await;
@@ -118,7 +118,7 @@ async fn until_second_lease(semaphore: &Semaphore) -> String {
             if let Some(waiting) = all.iter().find(|one| !one.holds && one.name.contains("lease-")) {
                 return waiting.name.clone();
             }
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await

@@ -14,7 +14,7 @@ use docent_tests::soon;
 async fn until_participants(semaphore: &Semaphore, count: usize) {
     soon(async {
         while semaphore.participants().await.unwrap().len() != count {
-            tokio::task::yield_now().await;
+            docent_tests::pause().await;
         }
     })
     .await;

@@ -37,7 +37,7 @@ both_backends! {
         curator.delete(&turn, None).await.unwrap();
         soon(async {
             while client.children("/semaphore/leases").await.unwrap().names.len() != 2 {
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
             }
         }).await;
         assert!(!waiting.is_finished());

@@ -10,7 +10,8 @@ use docent_tests::soon;
 use futures_util::future::{join_all, try_join_all};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex as StdMutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 const LIMIT: u32 = 3;
 

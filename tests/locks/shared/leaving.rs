@@ -110,14 +110,14 @@ both_backends! {
                         drop(guard);
                         return;
                     }
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                 }
                 if n % 3 != 0 {
                     return;
                 }
                 let guard = acquire.await.unwrap();
                 assert!(!busy.swap(true, Ordering::SeqCst), "two hold the lock");
-                tokio::task::yield_now().await;
+                docent_tests::pause().await;
                 busy.store(false, Ordering::SeqCst);
                 drop(guard);
                 done.fetch_add(1, Ordering::SeqCst);

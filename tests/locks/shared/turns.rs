@@ -32,7 +32,7 @@ both_backends! {
                     let guard = mutex.acquire().await.unwrap();
                     assert!(!busy.swap(true, Ordering::SeqCst), "two hold the lock");
                     fences.lock().unwrap().push(guard.fence());
-                    tokio::task::yield_now().await;
+                    docent_tests::pause().await;
                     assert!(guard.is_held());
                     busy.store(false, Ordering::SeqCst);
                     drop(guard);

@@ -5,7 +5,8 @@ use super::recipe::{Contender, ContenderSetup, Recipe};
 use crate::{Proxy, RawClient, TestServer};
 use docent_proto::{Code, Request, Response};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Session timeout that outlives a busy machine: a node that is gone before that did not expire.
 pub(super) const LONG: Duration = Duration::from_secs(12);
@@ -36,7 +37,7 @@ impl<'a, R: Recipe> Arena<'a, R> {
     }
 
     pub(super) fn setup(&self, connect_string: String) -> ContenderSetup {
-        ContenderSetup::new(connect_string, self.namespace.clone(), self.timeout)
+        ContenderSetup::new(self.server.net().clone(), connect_string, self.namespace.clone(), self.timeout)
     }
 
     /// Another contender, whose link is sound.

@@ -5,7 +5,8 @@ use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Cases that run at the same time by default.
 const WIDTH: usize = 8;

@@ -6,8 +6,9 @@ use super::round::{Line, take};
 use crate::{RawError, TestServer};
 use std::future::Future;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 /// More polls than any operation takes.
 const MOST_POLLS: usize = 100;

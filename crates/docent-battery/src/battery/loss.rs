@@ -1,13 +1,14 @@
 use super::arena::{Arena, LONG, ProxiedContender};
 use super::cases::{Cases, Failure, ensure, longest_pause, soon};
-use super::recipe::{Contender, Fault, Recipe, Step};
+use super::recipe::{Contender, Fault, Recipe, RunsAsProcess, Step};
 use super::round::{leave, take};
 use crate::{Direction, Flow, FrameKind, Proxy, TestServer};
 use docent_proto::Request;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::Instant;
 
 /// Timeout of a session that is soon over: ten ticks.
 const SHORT: Duration = Duration::from_secs(2);
@@ -22,13 +23,12 @@ const MOST_PAUSE: Duration = Duration::from_millis(200);
 const WATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// Takes a contender's hold away, with another next in line: black-holed both ways and each way alone,
-/// refused, with its session ended, its node deleted, its process frozen.
+/// refused, with its session ended, its node deleted.
 ///
 /// Checked: cut off, it knows before the next one holds, as far as its process was not paused, and never says
 /// that it holds when the next one does; of an end of its session or node it learns within a watch delay of
-/// the next one; after a freeze the first use says lost, and after a short one that it is held. Lost stays
-/// lost, also when the link is back; then the next one's fence is higher, the place is free again, and the
-/// contender can acquire again.
+/// the next one. Lost stays lost, also when the link is back; then the next one's fence is higher, the place
+/// is free again, and the contender can acquire again.
 ///
 /// # Panics
 /// When a case failed, with all that did.
@@ -46,9 +46,22 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.add("refused", cut_off(short(), async |proxy: &Proxy| proxy.cut().await));
     cases.add("session ended", ended(slow(), LossFault::Session));
     cases.add("node deleted", ended(slow(), LossFault::Node));
-    cases.add("process frozen", frozen(short()));
-    cases.add("process frozen for less than its lease", frozen_briefly(Arena::new(recipe, server, LONG)));
     cases.run("loss").await;
+}
+
+/// Stops the [process](RunsAsProcess::process) of a holder, with another contender next in line: until that one
+/// holds, and for less than its lease.
+///
+/// Checked: after the long stop its first use says that it is lost, and it stays lost; after the short one it
+/// is held.
+///
+/// # Panics
+/// When a case failed, with all that did.
+pub async fn freezes<R: RunsAsProcess>(recipe: &R, server: &TestServer) {
+    let mut cases = Cases::new();
+    cases.add("process frozen", frozen(Arena::new(recipe, server, SHORT)));
+    cases.add("process frozen for less than its lease", frozen_briefly(Arena::new(recipe, server, LONG)));
+    cases.run("freezes").await;
 }
 
 /// Black-holes a holder `runs` times, many at once: both ways and each way alone in turn, at different
@@ -196,8 +209,8 @@ async fn ended<R: Recipe>(arena: Arena<'_, R>, fault: LossFault) -> Result<(), F
 }
 
 /// Stopped until somebody else holds, the holder says lost at its first look.
-async fn frozen<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
-    let Some(mut holder) = Frozen::start(&arena).await? else { return Ok(()) };
+async fn frozen<R: RunsAsProcess>(arena: Arena<'_, R>) -> Result<(), Failure> {
+    let mut holder = Frozen::start(&arena).await?;
     let next = arena.proxied_with(LONG).await?;
     let freeze = async {
         next.waits(arena.recipe).await;
@@ -219,8 +232,8 @@ async fn frozen<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
 }
 
 /// A stop that is shorter than the lease takes nothing.
-async fn frozen_briefly<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
-    let Some(mut holder) = Frozen::start(&arena).await? else { return Ok(()) };
+async fn frozen_briefly<R: RunsAsProcess>(arena: Arena<'_, R>) -> Result<(), Failure> {
+    let mut holder = Frozen::start(&arena).await?;
     holder.signal("STOP").await?;
     // The pause under test: a sixth of the lease that is left at least, so that a busy machine may add to it.
     tokio::time::sleep(LONG / 12).await;
@@ -241,10 +254,8 @@ struct Frozen {
 }
 
 impl Frozen {
-    async fn start<R: Recipe>(arena: &Arena<'_, R>) -> Result<Option<Self>, Failure> {
-        let Some(command) = arena.recipe.process(&arena.setup(arena.server.connect_string())) else {
-            return Ok(None);
-        };
+    async fn start<R: RunsAsProcess>(arena: &Arena<'_, R>) -> Result<Self, Failure> {
+        let command = arena.recipe.process(&arena.setup(arena.server.connect_string()));
         let mut child = Command::from(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -257,7 +268,7 @@ impl Frozen {
         let mut holder = Self { child, input, output: BufReader::new(output).lines() };
         let first = holder.answer().await?;
         ensure(first == "held", || format!("the process says {first:?} in place of \"held\""))?;
-        Ok(Some(holder))
+        Ok(holder)
     }
 
     async fn says(&mut self) -> Result<String, Failure> {

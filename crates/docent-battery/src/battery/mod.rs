@@ -8,8 +8,9 @@
 //! - [`cancel`]: the futures of acquire, verify and release are dropped at every poll and with every reply
 //!   outstanding.
 //! - [`close`]: the client is closed at every poll of those futures.
-//! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted, its process frozen;
+//! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted;
 //!   [`black_holes`] does the first of these a hundred times, at all moments.
+//! - [`freezes`]: the process of the holder stands still.
 //! - [`shutdown`]: the client of a holder is shut down: the holder is asked to give up, and its work has time
 //!   to stop.
 //!
@@ -76,8 +77,8 @@ pub use asked::{Asked, BREAKS, Break};
 pub use cancel::cancel;
 pub use cases::longest_pause;
 pub use close::close;
-pub use loss::{black_holes, loss};
+pub use loss::{black_holes, freezes, loss};
 pub use lost_reply::lost_reply;
 pub use polls::{abandon_at, poll_times};
-pub use recipe::{Contender, ContenderSetup, Fault, Recipe, ShutsDown, Step, unanswered};
+pub use recipe::{Contender, ContenderSetup, Fault, Recipe, RunsAsProcess, ShutsDown, Step, unanswered};
 pub use shutdown::shutdown;

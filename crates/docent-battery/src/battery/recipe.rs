@@ -1,4 +1,5 @@
-use crate::{Fate, FrameKind, Traced};
+use crate::{Fate, FrameKind, Net, Traced};
+use docent_core::ClientBuilder;
 use docent_proto::{Code, OpCode};
 use std::fmt;
 use std::future::Future;
@@ -40,14 +41,14 @@ pub trait Recipe {
     fn nodes(&self) -> usize {
         1
     }
+}
 
-    /// A program that contends with a setup in a process of its own, to be frozen. It prints a line `held`
-    /// once it has acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it
-    /// ends with its input. `None` leaves the case out.
-    fn process(&self, setup: &ContenderSetup) -> Option<Command> {
-        let _ = setup;
-        None
-    }
+/// A recipe with a program for one participant.
+pub trait RunsAsProcess: Recipe {
+    /// A program that contends with a setup in a process of its own. It prints a line `held` once it has
+    /// acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it ends with its
+    /// input.
+    fn process(&self, setup: &ContenderSetup) -> Command;
 }
 
 /// One participant of a recipe. Its futures are dropped wherever they can be.
@@ -108,11 +109,27 @@ pub struct ContenderSetup {
     pub session_timeout: Duration,
     /// The server's tick.
     pub tick: Duration,
+    pub(super) net: Net,
 }
 
 impl ContenderSetup {
-    pub(super) fn new(connect_string: String, namespace: String, session_timeout: Duration) -> Self {
-        Self { connect_string, namespace, session_timeout, tick: crate::ServerOptions::default().tick }
+    pub(super) fn new(
+        net: Net,
+        connect_string: String,
+        namespace: String,
+        session_timeout: Duration,
+    ) -> Self {
+        let tick = crate::ServerOptions::default().tick;
+        Self { connect_string, namespace, session_timeout, tick, net }
+    }
+
+    /// Settings of a client that is set up so.
+    pub fn client_builder(&self) -> ClientBuilder {
+        self.net
+            .client_builder(&self.connect_string)
+            .namespace(&self.namespace)
+            .session_timeout(self.session_timeout)
+            .server_tick(self.tick)
     }
 }
 

@@ -4,7 +4,7 @@ use super::arena::{Arena, LONG, ProxiedContender};
 use super::asked::Asked;
 use super::cases::{Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// State of the line that a contender finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Behaviour that a test can rely on against either server.
 
-use docent_battery::{Backend, RawClient, TestServer, both_backends};
+use docent_battery::{Backend, RawClient, TestServer, both_backends_in_real_time};
 use docent_proto::{Acl, Code, Create, CreateMode, Request};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn exists(server: &TestServer, name: &str) -> Request {
     Request::Exists { path: server.path(name), watch: false }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn each_test_has_a_path_of_its_own(backend: Backend) {
         let (first, second) = (backend.start().await, backend.start().await);
         assert_ne!(first.root(), second.root());

@@ -1,8 +1,8 @@
 //! The proxy's faults on links and its trace of them, in front of either server.
 
 use docent_battery::{
-    Backend, Direction, Fate, Flow, FrameKind, Proxy, RawClient, RawError, Rule, TestServer, both_backends,
-    round_trips, watch_events,
+    Backend, Direction, Fate, Flow, FrameKind, Proxy, RawClient, RawError, Rule, TestServer,
+    both_backends_in_real_time, round_trips, watch_events,
 };
 use docent_proto::{Acl, Code, Create, CreateMode, EventKind, OpCode, Request, Response};
 use std::num::NonZeroU32;
@@ -35,7 +35,7 @@ fn is_reset(error: &RawError) -> bool {
     matches!(error, RawError::Io(error) if error.kind() == std::io::ErrorKind::ConnectionReset)
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_passing_proxy_changes_nothing_and_notes_every_frame(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();

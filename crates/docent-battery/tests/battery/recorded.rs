@@ -2,7 +2,7 @@
 //! ones.
 
 use bytes::{Bytes, BytesMut};
-use docent_battery::{Backend, RawClient, ServerOptions, both_backends};
+use docent_battery::{Backend, RawClient, ServerOptions, both_backends_in_real_time};
 use docent_proto::{
     Acl, Code, Create, CreateMode, Frames, MultiResult, OpCode, Record, ReplyHeader, Request, RequestFrame,
     Response, Stat,
@@ -115,7 +115,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_server_answers_as_was_recorded(backend: Backend) {
         let server = backend.start_own_with(ServerOptions::default().extended_types(true)).await;
         let mut client = RawClient::open(server.address(), Duration::from_secs(6)).await.unwrap();

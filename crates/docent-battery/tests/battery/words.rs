@@ -1,6 +1,6 @@
 //! Four-letter words: the text that other people's tools read from a server.
 
-use docent_battery::{Backend, RawClient, TestServer, both_backends};
+use docent_battery::{Backend, RawClient, TestServer, both_backends_in_real_time};
 use docent_proto::{Acl, Create, CreateMode, Request};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -122,7 +122,7 @@ fn count(text: &str, name: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))).unwrap().parse().unwrap()
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn srvr_and_stat_print_the_same_lines(backend: Backend) {
         let server = backend.start_own().await;
         let mut client = server.client().await;

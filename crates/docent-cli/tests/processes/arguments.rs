@@ -2,9 +2,9 @@
 
 use crate::run::{Run, run, servers};
 use docent::server::Server;
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 
-both_backends! {
+both_backends_in_real_time! {
     async fn no_shell_stands_between_docent_and_the_command(backend: Backend) {
         let server = backend.start().await;
         let words = ["lock", "/a", "--", "printf", "%s|", "$HOME", "a  b", ";", "*"];

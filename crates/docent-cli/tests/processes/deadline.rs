@@ -3,7 +3,7 @@
 use crate::process::{PATIENCE, time_of_death};
 use crate::run::{Run, servers, through};
 use docent::{Client, Mutex};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ async fn break_lock(client: &Client) {
     client.delete(&format!("/a/{}", line[0].name), None).await.unwrap();
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_command_whose_link_is_cut_is_dead_before_the_next_holder_starts(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;

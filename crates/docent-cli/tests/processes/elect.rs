@@ -2,7 +2,7 @@
 
 use crate::run::{Run, run, servers};
 use docent::{Client, Election};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ async fn depose(client: &Client) {
     client.delete(&format!("/e/{}", line[0].name), None).await.unwrap();
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn the_command_is_started_again_with_each_term(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();

@@ -3,7 +3,7 @@
 use crate::run::{Run, command, run, servers};
 use docent::Client;
 use docent::node::{Acl, CreateMode};
-use docent_battery::{Backend, Port, both_backends};
+use docent_battery::{Backend, Port, both_backends_in_real_time};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ async fn code(connect: &str, words: &[&str]) -> i32 {
     run(connect, ["lock", "/a", "--"].iter().chain(words)).await.code
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn the_exit_code_of_the_command_is_not_swallowed(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -2,11 +2,11 @@
 
 use crate::process::is_alive;
 use crate::run::{Run, run, servers};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 use serde_json::Value;
 
-both_backends! {
+both_backends_in_real_time! {
     async fn without_a_command_it_holds_until_a_signal(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

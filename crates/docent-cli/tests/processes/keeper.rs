@@ -2,7 +2,7 @@
 
 use crate::process::{PATIENCE, is_alive, keepers_of, send, until_dead};
 use crate::run::{Run, command, servers};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use rustix::process::Signal;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ fn started_by(program: &str, words: &[&str], docent: &Command) -> Run {
     Run::of(&mut command)
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_keeper_that_was_killed_is_replaced(backend: Backend) {
         let server = backend.start().await;
         let mut holder =

@@ -2,13 +2,13 @@
 
 use crate::process::{PATIENCE, is_alive, keeper_of, send, time_of_death, until_dead};
 use crate::run::{Run, servers};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use rustix::process::Signal;
 use std::fs;
 use std::time::{Duration, Instant};
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_killed_docent_takes_its_command_along_and_frees_the_lock_in_time(backend: Backend) {
         let server = backend.start().await;
         let mut holder =

@@ -2,10 +2,10 @@
 
 use crate::process::{is_alive, until_dead, until_stopped};
 use crate::run::{Run, command, servers};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 
-both_backends! {
+both_backends_in_real_time! {
     async fn term_and_the_others_reach_the_command(backend: Backend) {
         let server = backend.start().await;
         let signals = [

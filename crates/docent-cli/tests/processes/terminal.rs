@@ -4,7 +4,7 @@ use crate::process::until_stopped;
 use crate::run::{Run, command, servers};
 use docent::Client;
 use docent::node::CreateMode;
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -34,7 +34,7 @@ fn shell(connect: &str, folder: &Path, lines: &str) -> Run {
     self::script(connect, &format!("bash {}", script.display()))
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn the_command_may_read_from_the_terminal(backend: Backend) {
         let server = backend.start().await;
         let mut run = script(&servers(&server), &docent("lock /a -- sh -c 'echo ready; read x; echo got $x'"));

@@ -3,7 +3,7 @@
 use crate::process::PATIENCE;
 use crate::run::{Run, servers};
 use docent::{Client, Mutex};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use rustix::process::Signal;
 
@@ -14,7 +14,7 @@ async fn until_in_line(client: &Client, expected: usize) {
     eventually(PATIENCE, count, |count| *count == expected).await.unwrap();
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn ctrl_c_is_not_ignored_while_waiting_and_leaves_no_node(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();

@@ -1,7 +1,7 @@
 //! `docent config`.
 
 use crate::docent_command::{Ended, Running, docent, end, run, run_with, servers};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ async fn edit(connect: &str, editor: &Path) -> Ended {
     end(docent(connect, ["config", "edit", "--json", KEY]).env("EDITOR", editor).spawn().unwrap()).await
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_value_goes_in_and_comes_out_byte_for_byte(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

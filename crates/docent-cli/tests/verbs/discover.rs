@@ -3,11 +3,11 @@
 use crate::docent_command::{Running, run, servers};
 use docent::discovery::{Instance, Registry};
 use docent::{Client, CreateMode};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-both_backends! {
+both_backends_in_real_time! {
     async fn services_and_instances_are_listed_in_each_form(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

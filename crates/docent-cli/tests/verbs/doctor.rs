@@ -4,7 +4,7 @@ use crate::docent_command::{Ended, docent, end, run, servers};
 use docent::Client;
 use docent::node::{Acl, CreateMode, Permissions};
 use docent::server::Server;
-use docent_battery::{Backend, TestServer, both_backends};
+use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use serde_json::Value;
 use std::fs::Permissions as Mode;
 use std::os::unix::fs::PermissionsExt;
@@ -39,7 +39,7 @@ async fn protect(server: &TestServer, path: &str, user: &str, password: &str) {
     client.close().await;
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn servers_that_are_well_pass_every_check(backend: Backend) {
         let server = backend.start().await;
         let ended = doctor(&servers(&server), &["--clock", "100ms"]).await.ok();

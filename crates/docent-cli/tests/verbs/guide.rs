@@ -3,7 +3,7 @@
 use crate::docent_command::servers;
 use docent::discovery::{Instance, Registry};
 use docent::{Client, Mutex};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -73,7 +73,7 @@ async fn run(connect: &str, folder: &Path, code: &str, is_endless: bool) -> Stri
     output
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn every_command_of_the_guide_works_as_it_stands_there(backend: Backend) {
         let server = backend.start().await;
         let (connect, folder) = (servers(&server), folder());

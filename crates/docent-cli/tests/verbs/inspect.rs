@@ -4,7 +4,7 @@ use crate::docent_command::{Ended, Running, run, servers};
 use docent::client::ClientBuilder;
 use docent::node::{Acl, CreateMode};
 use docent::{Client, Mutex, Queue, Semaphore};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn rows(ended: &Ended) -> Vec<Vec<&str>> {
     ended.stdout.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn holder_and_waiters_of_a_lock_are_shown_with_their_owners(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -3,9 +3,9 @@
 use crate::docent_command::{run, run_with, servers};
 use docent::node::{Acl, CreateMode, Permissions};
 use docent::{Client, Mutex};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_lock_that_is_held_is_not_hidden_by_a_value_or_by_items(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -1,7 +1,7 @@
 //! `docent queue`.
 
 use crate::docent_command::{Ended, Running, docent, end, run, run_with, servers};
-use docent_battery::{Backend, both_backends, round_trips};
+use docent_battery::{Backend, both_backends_in_real_time, round_trips};
 use docent_testkit::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
@@ -14,7 +14,7 @@ async fn queue(connect: &str, arguments: &[&str]) -> Ended {
     run(connect, ["queue"].iter().chain(arguments)).await
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn lines_go_in_and_come_out_in_their_order(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -3,7 +3,7 @@
 use crate::docent_command::{Running, docent, end, run, servers};
 use docent::node::{Acl, Permissions};
 use docent::{Client, ErrorKind};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -27,7 +27,7 @@ async fn until_enabled(connect: &str, enabled: bool) {
     eventually(PATIENCE, async || instances(connect).await, is).await.unwrap();
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn an_instance_is_announced_until_a_signal(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -47,6 +47,11 @@ pub async fn server_time(client: &Client) -> Result<SystemTime, Error> {
     Ok(sample(client).await?.servers)
 }
 
+/// The time of day of a client's clock.
+pub fn time_of_day(client: &Client) -> SystemTime {
+    client.shared().config.clock.time_of_day()
+}
+
 /// Compares the clocks for `period`.
 pub(super) async fn check_clock(client: &Client, period: Duration) -> Result<ClockCheck, Error> {
     let begin = sample(client).await?;

@@ -37,7 +37,7 @@ mod while_held;
 pub use builder::ClientBuilder;
 pub use children_of_all::children_of_all;
 pub use client::Client;
-pub use clock_check::{ClockCheck, server_time};
+pub use clock_check::{ClockCheck, server_time, time_of_day};
 pub use delete_all_error::DeleteAllError;
 pub use ensure_node::ensure_node;
 pub use handle_debug::debug_handle;

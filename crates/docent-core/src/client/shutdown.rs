@@ -64,6 +64,7 @@ impl Client {
             // So that tasks have ended when the time is over.
             let end = deadline - (within / 20).min(WIND_UP);
             if shared.stages.end_by(end) && !shared.closing.is_cancelled() {
+                note_kinds(shared);
                 shared.tasks.spawn_on(end_in_order(Arc::clone(shared)), &shared.runtime);
             }
             if tokio::time::timeout_at(deadline, shared.tasks.wait()).await.is_err() {
@@ -88,7 +89,6 @@ fn cut_off(shared: &Shared) {
 
 /// Goes through the stages, and closes the client at the end.
 async fn end_in_order(shared: Arc<Shared>) {
-    note_kinds(&shared);
     drain(&shared).await;
     deregister(&shared).await;
     for stage in Stage::OF_GUARDS {
@@ -98,7 +98,8 @@ async fn end_in_order(shared: Arc<Shared>) {
     shared.closing.cancel();
 }
 
-/// Notes what the nodes are of: once they are given up nobody knows.
+/// Notes what the nodes are of: once they are given up nobody knows. With no time at all they are given up
+/// before the first stage.
 fn note_kinds(shared: &Shared) {
     let guards = shared.generation().held.all();
     shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe())));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep};
 
@@ -56,6 +56,12 @@ impl fmt::Debug for Timestamp {
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The time now. Never less than what an earlier call returned.
     fn now(&self) -> Timestamp;
+
+    /// The time of day, for times that other processes compare with theirs, such as that from which a queue
+    /// hands an item out. It may be set back. No lease rests on it.
+    fn time_of_day(&self) -> SystemTime {
+        SystemTime::now()
+    }
 }
 
 /// The default: time since boot, suspend included (`CLOCK_BOOTTIME`; on systems without it
@@ -77,15 +83,18 @@ impl Clock for BootClock {
 }
 
 /// Tokio's clock, which tests can pause and a simulation can drive.
+///
+/// Its time of day is that of its making, and what has passed since on tokio's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
     origin: Instant,
+    made: SystemTime,
 }
 
 impl TokioClock {
     /// A clock that starts now, at one day, so that no lease starts at zero.
     pub fn new() -> Self {
-        Self { origin: Instant::now() }
+        Self { origin: Instant::now(), made: SystemTime::now() }
     }
 }
 
@@ -99,6 +108,10 @@ impl Clock for TokioClock {
     fn now(&self) -> Timestamp {
         const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
         Timestamp(0) + A_DAY + self.origin.elapsed()
+    }
+
+    fn time_of_day(&self) -> SystemTime {
+        self.made + self.origin.elapsed()
     }
 }
 

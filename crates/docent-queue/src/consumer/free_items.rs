@@ -200,7 +200,7 @@ impl FreeItems {
         self.store.note(&listing);
         let Listing { items, claimed, .. } = listing;
         self.store.tell_depth(items.len());
-        self.backlog.fill(items, &claimed, own, aside);
+        self.backlog.fill(items, &claimed, own, aside, self.store.time_of_day());
     }
 }
 

@@ -149,7 +149,7 @@ async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Resul
 /// The items whose turn has come, in their order. Nobody claims them: the lock is what decides.
 fn in_turn(store: &Store, listing: &Listing) -> Backlog {
     let mut backlog = Backlog::default();
-    backlog.fill(listing.items.clone(), &HashSet::new(), &store.own, &Aside::default());
+    backlog.fill(listing.items.clone(), &HashSet::new(), &store.own, &Aside::default(), store.time_of_day());
     backlog
 }
 

@@ -97,7 +97,7 @@ impl<T: 'static> Queue<T> {
         let mut backlog = Backlog::default();
         // In ordered mode no item is passed over.
         let aside = if lock.is_some() { &Aside::default() } else { aside };
-        backlog.fill(listing.items, &listing.claimed, own, aside);
+        backlog.fill(listing.items, &listing.claimed, own, aside, self.store.time_of_day());
         for name in backlog.first(usize::MAX) {
             match client.get(&paths.item(&name)).await {
                 Ok(node) => {
@@ -141,7 +141,7 @@ impl<T: 'static> Queue<T> {
                     "an item of a queue in ordered mode must be moved by its delivery".to_owned(),
                 );
             }
-            let place = options.place_in(paths)?;
+            let place = options.place_in(&queue.store)?;
             ensure_known_folder(client, &paths.claims).await?;
             let wanted = [paths.claim_request(&name, false)];
             let ClaimResult::All(claims) = claim_all(client, &wanted, "queue", "reschedule").await? else {

@@ -2,7 +2,7 @@ use super::{PutOptions, Queue};
 use crate::consumer::{bury, leave, look_ahead};
 use crate::error::AckError;
 use crate::layout::{DeadReason, Head};
-use crate::store::{ClaimedItem, ItemEnd, OwnClaim, Store, wall_clock};
+use crate::store::{ClaimedItem, ItemEnd, OwnClaim, Store};
 use crate::telemetry::delivery_span;
 use docent_core::recipe::{AsHold, Hold, HoldRef};
 use docent_core::{Error, Fence, Lost, LostReason, Node, Transaction, planted};
@@ -136,7 +136,8 @@ impl HeldItem {
         let item =
             ClaimedItem { hold, name, node, handed_out: true, counted_since: 0, own: store.own.take() };
         let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-        leave(&store.store, item, ItemEnd::Delay { until: wall_clock().saturating_add(delay), deliveries });
+        let until = store.store.time_of_day().saturating_add(delay);
+        leave(&store.store, item, ItemEnd::Delay { until, deliveries });
         Ok(())
     }
 
@@ -451,7 +452,7 @@ impl<T> Delivery<T> {
             return Err(Error::invalid_input("put back", rule).into());
         }
         let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
-        let place = options.place_in(&store.paths)?;
+        let place = options.place_in(&store.store)?;
         // It comes back also where it could not be moved.
         store.ended = false;
         store.items.move_to("put back", hold, &name, &node.data, deliveries, place).await?;

@@ -124,7 +124,7 @@ impl<T: 'static> Queue<T> {
             if nodes.is_empty() {
                 return Err(Error::invalid_input("put", "a batch of 0 items must be at least 1").into());
             }
-            let place = options.place_in(&store.paths)?;
+            let place = options.place_in(&store)?;
             let span = publish_span(store.client.label(), &store.path, nodes.len());
             store.items.put(&nodes, place, mode).instrument(span).await?;
             if place != Place::default() {

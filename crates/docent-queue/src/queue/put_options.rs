@@ -1,5 +1,5 @@
-use crate::layout::{Paths, QueueLayout};
-use crate::store::{Place, wall_clock};
+use crate::layout::QueueLayout;
+use crate::store::{Place, Store};
 use docent_core::Error;
 use std::time::Duration;
 
@@ -42,13 +42,13 @@ impl PutOptions {
     ///
     /// # Errors
     /// `InvalidInput` in a layout whose names say nothing about it.
-    pub(crate) fn place_in(&self, paths: &Paths) -> Result<Place, Error> {
-        if *self != Self::default() && paths.layout != QueueLayout::Native {
+    pub(crate) fn place_in(&self, store: &Store) -> Result<Place, Error> {
+        if *self != Self::default() && store.paths.layout != QueueLayout::Native {
             let rule = "an item with a delay or a priority must be put into a queue of the native layout";
             return Err(Error::invalid_input("put", rule));
         }
         let delay = u64::try_from(self.delay.as_millis()).unwrap_or(u64::MAX);
-        let due = (!self.delay.is_zero()).then(|| wall_clock().saturating_add(delay));
+        let due = (!self.delay.is_zero()).then(|| store.time_of_day().saturating_add(delay));
         Ok(Place { priority: self.priority, due })
     }
 }

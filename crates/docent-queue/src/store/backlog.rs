@@ -2,7 +2,7 @@ use super::{Aside, LastListing, OwnClaims};
 use crate::layout::{ItemName, Turns};
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a listing is used at least while items of it are left. An item that somebody gave back is in its
@@ -73,6 +73,7 @@ impl Backlog {
         claimed: &HashSet<String>,
         own: &OwnClaims,
         aside: &Aside,
+        time_of_day: u64,
     ) {
         let now = Instant::now();
         let mut shared = false;
@@ -81,10 +82,10 @@ impl Backlog {
             shared |= !is_free && !own.has(&item.text);
             is_free
         });
-        let turns = Turns::at(wall_clock(), free.filter(|item| !aside.has(&item.text, now)));
+        let turns = Turns::at(time_of_day, free.filter(|item| !aside.has(&item.text, now)));
         self.ready.fill(turns.ready);
         (self.shared, self.ahead) = (shared, None);
-        let due = turns.next.map(|due| now + until_then(due));
+        let due = turns.next.map(|due| now + until_then(due, time_of_day));
         self.next = [due, aside.next(now)].into_iter().flatten().min();
     }
 
@@ -119,19 +120,16 @@ impl DerefMut for Backlog {
     }
 }
 
-/// The process's clock, in milliseconds since the Unix epoch.
-pub(crate) fn wall_clock() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn until_then(due: u64) -> Duration {
-    Duration::from_millis(due.saturating_sub(wall_clock())).min(LONGEST)
+fn until_then(due: u64, time_of_day: u64) -> Duration {
+    Duration::from_millis(due.saturating_sub(time_of_day)).min(LONGEST)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Some time of day.
+    const NOW: u64 = 1_000_000;
 
     #[test]
     fn claimed_items_are_left_out_and_the_others_stay_in_order() {
@@ -140,7 +138,7 @@ mod tests {
         let mut backlog = Backlog::default();
         assert!(backlog.is_old(Instant::now()) && backlog.first(1).is_empty());
         let own = OwnClaims::default();
-        backlog.fill(items, &HashSet::from([names[3].clone()]), &own, &Aside::default());
+        backlog.fill(items, &HashSet::from([names[3].clone()]), &own, &Aside::default(), NOW);
         assert!(!backlog.is_old(Instant::now()) && backlog.is_old(Instant::now() + FRESH));
         backlog.forget(&names[2]);
         assert_eq!(backlog.first(2), [names[1].clone(), names[0].clone()]);
@@ -158,7 +156,7 @@ mod tests {
             let mut backlog = Backlog::default();
             let items = (0..count).filter_map(|number| ItemName::parse(name(number), "item-"));
             let claimed = claimed.iter().copied().map(name).collect();
-            backlog.fill(items, &claimed, &own, &Aside::default());
+            backlog.fill(items, &claimed, &own, &Aside::default(), NOW);
             backlog.is_kept(Instant::now())
         };
         assert!(kept_with(3, &[]) && kept_with(3, &[0]));
@@ -175,10 +173,10 @@ mod tests {
 
     #[test]
     fn an_item_with_a_time_to_come_is_waited_for() {
-        let name = format!("{}0000000000", ItemName::prefix("item-", 0, Some(wall_clock() + 5_000)));
+        let name = format!("{}0000000000", ItemName::prefix("item-", 0, Some(NOW + 5_000)));
         let mut backlog = Backlog::default();
         let own = OwnClaims::default();
-        backlog.fill(ItemName::parse(name, "item-"), &HashSet::new(), &own, &Aside::default());
+        backlog.fill(ItemName::parse(name, "item-"), &HashSet::new(), &own, &Aside::default(), NOW);
         assert!(backlog.first(1).is_empty() && !backlog.has_turned(Instant::now()));
         assert!(backlog.has_turned(Instant::now() + Duration::from_secs(6)));
     }

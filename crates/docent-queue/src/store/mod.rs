@@ -18,7 +18,7 @@ mod room;
 mod store;
 
 pub(crate) use aside::Aside;
-pub(crate) use backlog::{Backlog, wall_clock};
+pub(crate) use backlog::Backlog;
 pub(crate) use claim_size::{ClaimSize, MOST};
 pub(crate) use claimed_item::ClaimedItem;
 pub(crate) use desk::{Demand, Desk, ItemEnd, Leftover, Taker};

@@ -1,4 +1,4 @@
-use super::{Listing, Store, wall_clock};
+use super::{Listing, Store};
 use crate::layout::{ItemName, Turns};
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ impl Store {
         self.aside.keep_only(listing.folder, &listing.items);
         match &self.lock {
             Some(_) => {
-                let first = first_in_turn(listing);
+                let first = self.first_in_turn(listing);
                 self.aside.note_free(|name| first.is_some_and(|first| first.text == name));
             }
             None => self.aside.note_free(|name| !listing.claimed.contains(name)),
@@ -32,10 +32,10 @@ impl Store {
     /// The items that `listing` has for this process now. With `later` also those whose time is still to
     /// come, if no other one is free.
     pub(crate) fn prospect(&self, listing: &Listing, later: bool) -> Prospect {
-        let (clock, now) = (wall_clock(), Instant::now());
+        let (clock, now) = (self.time_of_day(), Instant::now());
         let mut free: Vec<_> = match &self.lock {
             // Strictly in order, only the first one may be taken.
-            Some(_) => first_in_turn(listing).into_iter().collect(),
+            Some(_) => self.first_in_turn(listing).into_iter().collect(),
             None => listing.items.iter().filter(|item| !listing.claimed.contains(&item.text)).collect(),
         };
         let is_due = |item: &ItemName| item.due.is_none_or(|due| due <= clock);
@@ -50,10 +50,10 @@ impl Store {
             Prospect::Item
         }
     }
-}
 
-/// The item that is handed out first now.
-fn first_in_turn(listing: &Listing) -> Option<&ItemName> {
-    let first = Turns::at(wall_clock(), listing.items.iter().cloned()).ready.into_iter().next()?;
-    listing.items.iter().find(|item| **item == first)
+    /// The item that is handed out first now.
+    fn first_in_turn<'a>(&self, listing: &'a Listing) -> Option<&'a ItemName> {
+        let first = Turns::at(self.time_of_day(), listing.items.iter().cloned()).ready.into_iter().next()?;
+        listing.items.iter().find(|item| **item == first)
+    }
 }

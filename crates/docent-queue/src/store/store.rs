@@ -2,7 +2,7 @@ use super::{Aside, Backlog, ClaimSize, Desk, HandOutSize, Items, OwnClaims};
 use crate::layout::Paths;
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, since_1970_ms, time_of_day};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -96,6 +96,11 @@ impl Store {
     /// True when an item that is given back for later says so itself, so that no claim is kept for that.
     pub(crate) fn has_delays(&self) -> bool {
         self.lock.is_none() && self.paths.has_delays()
+    }
+
+    /// The time of day of the client's clock, in milliseconds since the Unix epoch.
+    pub(crate) fn time_of_day(&self) -> u64 {
+        since_1970_ms(time_of_day(&self.client))
     }
 
     /// Tells how many items there are.

@@ -1,3 +1,4 @@
+use crate::net::Net;
 use crate::raw::{PATIENCE, RawClient, RawError};
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, ConnectResponse};
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 #[derive(Clone, Default)]
 pub struct Sessions {
     known: Arc<Mutex<HashMap<i64, Bytes>>>,
+    net: Net,
 }
 
 /// Reason why a session could not be ended.
@@ -38,6 +40,15 @@ impl From<RawError> for ExpireError {
 }
 
 impl Sessions {
+    /// A record of sessions on `net`, where proxies with this record listen, too.
+    pub fn on(net: Net) -> Self {
+        Self { known: Arc::default(), net }
+    }
+
+    pub(super) fn net(&self) -> &Net {
+        &self.net
+    }
+
     pub(super) fn remember(&self, response: &ConnectResponse) {
         if response.session_id != 0 {
             self.known().insert(response.session_id, response.password.clone());
@@ -95,7 +106,7 @@ impl Sessions {
             password,
             read_only: Some(false),
         };
-        RawClient::attach(server, &connect).await
+        RawClient::attach_on(&self.net, server, &connect).await
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<i64, Bytes>> {

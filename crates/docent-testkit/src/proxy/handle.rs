@@ -4,8 +4,8 @@ use super::link::Link;
 use super::rule::Rule;
 use super::state::{State, Trace};
 use super::trace::{Direction, Traced};
-use crate::ports::Port;
-use docent_server::{Armed, Listener, Listening};
+use crate::net::{NetListener, Place, reset_on_drop};
+use docent_server::Armed;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 /// Time limit of [`Proxy::until`], above all waits of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A TCP proxy on loopback between clients and one server. It reads the protocol's frames, notes each, and
+/// A proxy between clients and one server, on loopback or in memory. It reads the protocol's frames, notes each, and
 /// breaks links where it is told to. Frames of one direction are never reordered.
 ///
 /// # On drop
@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// ```
 #[derive(Debug)]
 pub struct Proxy {
-    port: Port,
+    place: Place,
     server: SocketAddr,
     state: Arc<State>,
     links: Arc<Links>,
@@ -61,8 +61,8 @@ impl Proxy {
         Self::start_with(server, Sessions::default()).await
     }
 
-    /// As [`start`](Self::start), with a record of sessions that is shared with other proxies of the same
-    /// server.
+    /// As [`start`](Self::start), on the network of `sessions`, a record that is shared with other proxies of
+    /// the same server.
     ///
     /// # Errors
     /// When no port is free.
@@ -77,7 +77,7 @@ impl Proxy {
 
     async fn open(server: SocketAddr, state: State) -> io::Result<Self> {
         let proxy = Self {
-            port: Port::claim()?,
+            place: state.sessions.net().claim()?,
             server,
             state: Arc::new(state),
             links: Arc::default(),
@@ -89,12 +89,12 @@ impl Proxy {
 
     /// The address for clients: `host:port`.
     pub fn connect_string(&self) -> String {
-        self.port.address().to_string()
+        self.place.address().to_string()
     }
 
     /// The address it listens on. It stays the same over [`cut`](Self::cut) and [`heal`](Self::heal).
     pub fn address(&self) -> SocketAddr {
-        self.port.address()
+        self.place.address()
     }
 
     /// Sets the flow of the frames of one direction, from now on and for all links.
@@ -209,7 +209,7 @@ impl Proxy {
     async fn listen(&self) -> io::Result<()> {
         let mut listening = self.listening.lock().await;
         if listening.is_none() {
-            let mut listener = self.port.listen().await?;
+            let mut listener = self.place.listen().await?;
             let (server, state, links) = (self.server, Arc::clone(&self.state), Arc::clone(&self.links));
             *listening =
                 Some(tokio::spawn(async move { accept(&mut listener, server, &state, &links).await }));
@@ -233,12 +233,12 @@ impl Links {
     }
 }
 
-async fn accept(listener: &mut Listening, server: SocketAddr, state: &Arc<State>, links: &Links) {
+async fn accept(listener: &mut NetListener, server: SocketAddr, state: &Arc<State>, links: &Links) {
     loop {
         // A failure is that of the one connection that was about to be made, not of the listener.
-        let Ok((client, _)) = listener.accept().await else { continue };
+        let Ok(client) = listener.accept().await else { continue };
         if state.refuses.load(Ordering::SeqCst) {
-            let _ = client.set_zero_linger();
+            reset_on_drop(&client);
             continue;
         }
         let link =

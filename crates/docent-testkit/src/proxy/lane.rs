@@ -92,7 +92,7 @@ impl Lane<'_> {
                 Ok(_) => None,
                 Err(_) => Some(Item::Reset),
             };
-            let due = Instant::now() + self.settings().borrow().delay;
+            let due = Instant::now() + self.settings().borrow().delay + self.state.sessions.net().latency();
             // All frames that came together are noted before one of them is passed on: otherwise the reply to
             // the first request could be noted before the second request, which was sent with it.
             let mut items = self.cut(&mut received, &mut frames);

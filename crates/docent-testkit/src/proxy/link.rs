@@ -2,9 +2,10 @@ use super::lane::Lane;
 use super::state::State;
 use super::tap::Tap;
 use super::trace::Direction;
+use crate::net::{NetStream, reset_on_drop};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use tokio::net::TcpStream;
+use tokio::io::split;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -23,7 +24,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn open(number: u64, client: TcpStream, server: SocketAddr, state: Arc<State>) -> Self {
+    pub(super) fn open(number: u64, client: NetStream, server: SocketAddr, state: Arc<State>) -> Self {
         let (reset, asked) = oneshot::channel();
         let task = tokio::spawn(async move { run(number, client, server, &state, asked).await });
         Self { reset, task }
@@ -50,13 +51,13 @@ impl Drop for Link {
 
 async fn run(
     number: u64,
-    mut client: TcpStream,
+    mut client: NetStream,
     server: SocketAddr,
     state: &State,
     asked: oneshot::Receiver<()>,
 ) {
-    let Ok(mut server) = TcpStream::connect(server).await else {
-        let _ = client.set_zero_linger();
+    let Ok(mut server) = state.sessions.net().connect(server).await else {
+        reset_on_drop(&client);
         return;
     };
     let ended = tokio::select! {
@@ -64,22 +65,20 @@ async fn run(
         Ok(()) = asked => Err(Broken),
     };
     if ended.is_err() {
-        let _ = client.set_zero_linger();
-        let _ = server.set_zero_linger();
+        reset_on_drop(&client);
+        reset_on_drop(&server);
     }
 }
 
 async fn pass(
     number: u64,
-    client: &mut TcpStream,
-    server: &mut TcpStream,
+    client: &mut NetStream,
+    server: &mut NetStream,
     state: &State,
 ) -> Result<(), Broken> {
-    client.set_nodelay(true).map_err(|_| Broken)?;
-    server.set_nodelay(true).map_err(|_| Broken)?;
     let tap = Mutex::new(Tap::new(number));
-    let (from_client, to_client) = client.split();
-    let (from_server, to_server) = server.split();
+    let (from_client, to_client) = split(client);
+    let (from_server, to_server) = split(server);
     let lane = |direction| Lane { link: number, direction, state, tap: &tap };
     tokio::try_join!(
         lane(Direction::ToServer).run(from_client, to_server),

@@ -1,5 +1,5 @@
 use docent_proto::{Code, EventKind, OpCode};
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// Direction of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 use super::Peer;
 use bytes::Bytes;
-use docent_battery::{Backend, ServerOptions, TestServer, both_backends};
+use docent_battery::{Backend, ServerOptions, TestServer, both_backends_in_real_time};
 use docent_proto::EventKind::{Created, Deleted};
 use docent_proto::{
     Acl, Code, Create, CreateKind, CreateMode, MultiOp, MultiResult, Request, Response, WatchMode,
@@ -44,7 +44,7 @@ async fn gone(peer: &mut Peer, path: &str) {
         .expect("the server deletes it");
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_time_to_live_must_be_a_positive_number_of_five_bytes(backend: Backend) {
         let server = start(backend).await;
         let mut peer = Peer::of(&server).await;

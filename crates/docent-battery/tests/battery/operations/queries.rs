@@ -1,5 +1,5 @@
 use super::{Peer, TIMEOUT, secret};
-use docent_battery::{Backend, RawClient, both_backends};
+use docent_battery::{Backend, RawClient, both_backends_in_real_time};
 use docent_proto::{Acl, ClientInfo, Code, CreateMode, Request, Response};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn count(peer: &mut Peer, path: &str) -> Result<i32, Code> {
     }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_session_can_list_its_ephemeral_nodes(backend: Backend) {
         let server = backend.start().await;
         let (mut owner, mut other) = (Peer::of(&server).await, Peer::of(&server).await);

@@ -1,5 +1,5 @@
 use super::{Peer, secret};
-use docent_battery::{Backend, ServerOptions, both_backends};
+use docent_battery::{Backend, ServerOptions, both_backends_in_real_time};
 use docent_proto::{Acl, ClientInfo, Code, CreateMode, EventKind, Permissions, Request, Response, WatchMode};
 
 /// The digest of `super:secret`.
@@ -16,7 +16,7 @@ async fn list(peer: &mut Peer, path: &str) -> Result<Vec<Acl>, Code> {
     }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn the_super_user_may_do_everything(backend: Backend) {
         let server = backend.start_own_with(options()).await;
         let (mut owner, mut other) = (Peer::of(&server).await, Peer::of(&server).await);

@@ -1,12 +1,12 @@
 use super::{Peer, secret};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, both_backends_in_real_time};
 use docent_proto::EventKind::{ChildrenChanged, Created, DataChanged, Deleted};
 use docent_proto::{Acl, Code, CreateMode, Request, Response, WatchKind, WatchMode, Watches};
 
 /// The digest of `user:secret`.
 const USER: &str = "user:5w9W4eL3797Y4Wq8AcKUPPk8ha4=";
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_persistent_watch_tells_each_change_of_the_node_and_of_its_children(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);

@@ -2,7 +2,7 @@
 
 use super::TIMEOUT;
 use bytes::{BufMut, Bytes, BytesMut};
-use docent_battery::{Backend, RawClient, RawError, TestServer, both_backends};
+use docent_battery::{Backend, RawClient, RawError, TestServer, both_backends_in_real_time};
 use docent_proto::{Acl, Code, OpCode, Permissions, Reader, Record, ReplyHeader, Request, Response};
 
 const NULL: &[u8] = &[0xff; 4];
@@ -90,7 +90,7 @@ fn digest(id: &str) -> Acl {
     Acl { permissions: Permissions::ALL, scheme: "digest".into(), id: id.to_owned().into() }
 }
 
-both_backends! {
+both_backends_in_real_time! {
     async fn a_null_path_is_an_error_or_no_path(backend: Backend) {
         let server = backend.start_own().await;
         let mut link = Link::of(&server).await;

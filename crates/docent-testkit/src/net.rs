@@ -1,0 +1,136 @@
+//! Ways to a server: by TCP on loopback, or in memory.
+
+use crate::{MemoryListener, MemoryNet, Port};
+use docent_core::{Client, ClientBuilder};
+use docent_server::{Bind, Listener, Listening, TcpBind};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use tokio::io::DuplexStream;
+use tokio::net::TcpStream;
+use tokio_util::either::Either;
+
+/// Link of either network.
+pub type NetStream = Either<TcpStream, DuplexStream>;
+
+/// Network on which servers, proxies and clients of a test meet.
+#[derive(Debug, Clone, Default)]
+pub enum Net {
+    /// TCP on loopback, in real time.
+    #[default]
+    Loopback,
+    /// In memory, for paused time.
+    Memory(MemoryNet),
+}
+
+/// Address that stays the same while nobody listens on it.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Loopback(Port),
+    Memory(MemoryNet, SocketAddr),
+}
+
+/// Listener of either network.
+#[derive(Debug)]
+pub enum NetListener {
+    /// By TCP.
+    Loopback(Listening),
+    /// In memory.
+    Memory(MemoryListener),
+}
+
+impl Net {
+    /// Settings of a client on this network that connects to `connect_string`.
+    pub fn client_builder(&self, connect_string: impl AsRef<str>) -> ClientBuilder {
+        match self {
+            Self::Loopback => Client::builder(connect_string),
+            Self::Memory(net) => net.client(connect_string),
+        }
+    }
+
+    /// Listens on a free address.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn listen(&self) -> io::Result<NetListener> {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        match self {
+            Self::Loopback => TcpBind::default().bind(any).await.map(NetListener::Loopback),
+            Self::Memory(net) => net.listen(any).map(NetListener::Memory),
+        }
+    }
+
+    pub(crate) async fn connect(&self, server: SocketAddr) -> io::Result<NetStream> {
+        match self {
+            Self::Loopback => {
+                let stream = TcpStream::connect(server).await?;
+                stream.set_nodelay(true)?;
+                Ok(Either::Left(stream))
+            }
+            Self::Memory(net) => net.link(server).map(Either::Right),
+        }
+    }
+
+    /// Time that a proxy takes for each frame. In memory it is the least that tokio's timers can wait:
+    /// otherwise paused time would not go on while a test asks the same question again and again.
+    pub(crate) fn latency(&self) -> Duration {
+        match self {
+            Self::Loopback => Duration::ZERO,
+            Self::Memory(_) => Duration::from_millis(1),
+        }
+    }
+
+    pub(crate) fn claim(&self) -> io::Result<Place> {
+        match self {
+            Self::Loopback => Port::claim().map(Place::Loopback),
+            Self::Memory(net) => Ok(Place::Memory(net.clone(), net.claim()?)),
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Self::Loopback(port) => port.address(),
+            Self::Memory(_, address) => *address,
+        }
+    }
+
+    pub(crate) async fn listen(&self) -> io::Result<NetListener> {
+        match self {
+            Self::Loopback(port) => port.listen().await.map(NetListener::Loopback),
+            Self::Memory(net, address) => net.listen(*address).map(NetListener::Memory),
+        }
+    }
+}
+
+impl NetListener {
+    /// The address for clients.
+    ///
+    /// # Errors
+    /// When the operating system does not tell.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Loopback(listener) => listener.local_addr(),
+            Self::Memory(listener) => listener.local_addr(),
+        }
+    }
+
+    /// Waits for the next link.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub async fn accept(&mut self) -> io::Result<NetStream> {
+        match self {
+            Self::Loopback(listener) => listener.accept().await.map(|(stream, _)| Either::Left(stream)),
+            Self::Memory(listener) => listener.accept().await.map(|(stream, _)| Either::Right(stream)),
+        }
+    }
+}
+
+/// Has a link end in a reset, not in an orderly end, when it is dropped. In memory the other end cannot tell.
+pub(crate) fn reset_on_drop(stream: &NetStream) {
+    if let Either::Left(stream) = stream {
+        let _ = stream.set_zero_linger();
+    }
+}
