@@ -4,7 +4,11 @@ use docent_proto::{Acl, Create, CreateMode, Request};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use std::{env, process};
 use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Variable with the address of a real server that several test binaries share. Without it, each starts one.
+const SHARED_SERVER: &str = "DOCENT_TEST_SERVER";
 
 /// A Java process takes 250 MB: besides the shared server there is at most one more.
 static OWN_REAL_SERVER: Semaphore = Semaphore::const_new(1);
@@ -28,7 +32,7 @@ pub struct TestServer {
 #[derive(Debug)]
 enum Server {
     Embedded { server: Box<docent_server::Server>, _port: Option<Port> },
-    Shared(&'static RealServer),
+    Shared(SocketAddr),
     Own { real: RealServer, _permit: SemaphorePermit<'static> },
 }
 
@@ -57,7 +61,13 @@ impl TestServer {
     }
 
     pub(crate) async fn shared() -> Self {
-        Self::new(Server::Shared(started(RealServer::shared().await)), false, Net::Loopback).await
+        let address = match env::var(SHARED_SERVER) {
+            Ok(address) => address.parse().unwrap_or_else(|_| {
+                panic!("{SHARED_SERVER} is {address:?}, and must be an IP address with a port")
+            }),
+            Err(_) => started(RealServer::shared().await).address(),
+        };
+        Self::new(Server::Shared(address), false, Net::Loopback).await
     }
 
     pub(crate) async fn real(options: ServerOptions) -> Self {
@@ -70,7 +80,8 @@ impl TestServer {
         let front = Proxy::start_with(server.address(), Sessions::on(net.clone()))
             .await
             .expect("a port is free on loopback");
-        let root = format!("/test-{}", ROOTS.fetch_add(1, Ordering::Relaxed));
+        // Other processes may use the server, too.
+        let root = format!("/test-{}-{}", process::id(), ROOTS.fetch_add(1, Ordering::Relaxed));
         let server = Self { front, server, net, own, root };
         server.make_root().await;
         server
@@ -185,11 +196,10 @@ impl TestServer {
         }
     }
 
-    /// The real server, for things that only that can do.
+    /// The test's own real server, for things that only that can do.
     pub fn as_real(&self) -> Option<&RealServer> {
         match &self.server {
-            Server::Embedded { .. } => None,
-            Server::Shared(real) => Some(real),
+            Server::Embedded { .. } | Server::Shared(_) => None,
             Server::Own { real, .. } => Some(real),
         }
     }
@@ -203,7 +213,7 @@ impl Server {
     fn address(&self) -> SocketAddr {
         match self {
             Self::Embedded { server, .. } => server.local_addr(),
-            Self::Shared(real) => real.address(),
+            Self::Shared(address) => *address,
             Self::Own { real, .. } => real.address(),
         }
     }

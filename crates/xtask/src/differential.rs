@@ -3,14 +3,24 @@
 use crate::cargo::{build_program, run as execute};
 use crate::packages;
 use anyhow::Result;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The chore as it is called by hand.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     packages::ensure_zookeeper()?;
     let planted = arguments.iter().any(|argument| argument == "--planted");
-    let program = build_program("docent-differential", "differential", planted)?;
+    let program = program(planted)?;
     execute(Command::new(&program).args(arguments))
+}
+
+/// Builds the program, so that a later stage finds it.
+pub(crate) fn build() -> Result<()> {
+    program(false).map(|_| ())
+}
+
+fn program(planted: bool) -> Result<PathBuf> {
+    build_program("docent-differential", "differential", planted)
 }
 
 /// The first `scripts` scripts, which are the same each time.

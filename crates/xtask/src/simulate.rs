@@ -30,6 +30,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
+/// Builds the simulation, so that a later stage finds it.
+pub(crate) fn build() -> Result<()> {
+    Binary::build().map(|_| ())
+}
+
 /// As many seeds of all recipes in turn as fit into `share`, once the simulation is built. There is an upper
 /// bound so that a change which passes on one machine does not meet seeds that nobody has run on a faster
 /// one.

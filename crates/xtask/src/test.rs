@@ -6,15 +6,20 @@ mod job;
 mod panics;
 mod report;
 mod runner;
+mod shared_server;
 mod summary;
 
 use crate::stages::{Stages, Target};
 use crate::versions::EMBEDDED_AS;
 use crate::{differential, packages, simulate};
 use anyhow::{Context, Result, bail, ensure};
+use job::{Built, Job};
 use report::Report;
+use shared_server::SharedServer;
 use std::collections::BTreeSet;
 use std::num::NonZero;
+use std::path::Path;
+use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Duration;
 use std::{env, fs};
@@ -24,6 +29,9 @@ const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
 /// Most tests wait for a session to end, a link to come back or a server to start, and leave the cores idle.
 const THREADS_PER_CORE: usize = 2;
+
+/// Test binaries for each core: tests wait.
+const JOBS_PER_CORE: usize = 2;
 
 /// Most test binaries that run at the same time unless the command says otherwise: each may start Java
 /// processes, which take 250 MB each.
@@ -56,7 +64,7 @@ const FULL: Sample = Sample {
 const CHANGED_TARGET: Target = Target { limit: Duration::from_secs(2 * 60), without: SET_UP, with: None };
 
 /// Stages that depend on what the machine has already.
-const SET_UP: &[&str] = &["packages", "build"];
+const SET_UP: &[&str] = &["packages", "build", "release build"];
 
 /// Command line of the chore.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,7 +80,12 @@ struct Arguments {
 
 impl Arguments {
     fn parse(arguments: &[String]) -> Result<Self> {
-        let mut parsed = Self { changed: false, sample: SMALL, jobs: cores().min(MOST_JOBS), junit: None };
+        let mut parsed = Self {
+            changed: false,
+            sample: SMALL,
+            jobs: (JOBS_PER_CORE * cores()).min(MOST_JOBS),
+            junit: None,
+        };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{argument} needs a value"));
@@ -134,23 +147,25 @@ fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let mut stages = Stages::start();
     stages.run("packages", install)?;
     // All of them: a smaller selection has other features, and would be built anew.
-    let (mut jobs, built) = stages.run("build", job::build)?;
+    let Built { mut jobs, shared_server, complete } = stages.run("build", job::build)?;
     jobs.retain(|job| affected.as_ref().is_none_or(|affected| affected.contains(&job.package)));
-    let mut tests = |jobs| {
+    let _server = stages.run("shared server", || share(shared_server.as_deref(), &mut jobs))?;
+    jobs.push(job::doc_tests());
+    stages.run("tests", || {
         runner::run(jobs, arguments.jobs, &threads(), |done| report.add(done));
         Ok(())
-    };
-    stages.run("tests", || tests(jobs))?;
-    stages.run("doc tests", || tests(vec![job::doc_tests()]))?;
+    })?;
     stages.finish(Some(&CHANGED_TARGET));
-    built.and(report.outcome())
+    complete.and(report.outcome())
 }
 
 fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let Arguments { sample, jobs: at_once, .. } = arguments;
     let mut stages = Stages::start();
     stages.run("packages", install)?;
-    let (jobs, built) = stages.run("build", job::build)?;
+    let Built { mut jobs, shared_server, complete } = stages.run("build", job::build)?;
+    let released = stages.run("release build", build_released);
+    let server = stages.run("shared server", || share(shared_server.as_deref(), &mut jobs))?;
     // Watches and the mechanisms on top of them, where the servers say which transaction an event is of.
     let newer: Vec<_> = jobs
         .iter()
@@ -161,21 +176,38 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
         })
         .map(|(job, filters)| job.with(filters, (EMBEDDED_AS, "3.9")))
         .collect();
+    let has_newer = newer.len() == 2;
+    jobs.extend(newer);
+    jobs.push(job::doc_tests());
     // Tests that could be built run all the same.
-    let mut tests = |jobs| {
+    stages.run("tests", || {
         runner::run(jobs, *at_once, &threads(), |done| report.add(done));
         Ok(())
-    };
-    stages.run("tests", || tests(jobs))?;
-    stages.run("doc tests", || tests(vec![job::doc_tests()]))?;
-    let has_newer = newer.len() == 2;
-    stages.run("embedded as 3.9", || tests(newer))?;
+    })?;
+    drop(server);
     let tested = report.outcome();
-    ensure!(has_newer || built.is_err(), "the suites that run on the embedded server as 3.9 are not there");
+    ensure!(
+        has_newer || complete.is_err(),
+        "the suites that run on the embedded server as 3.9 are not there"
+    );
     let compared = stages.run("differential", || differential::stage(sample.scripts));
     let simulated = stages.run("simulation", || simulate::stage(sample.simulation));
     stages.finish(Some(&sample.target));
-    built.and(tested).and(compared).and(simulated)
+    complete.and(released).and(tested).and(compared).and(simulated)
+}
+
+/// Builds what only the later stages need.
+fn build_released() -> Result<()> {
+    differential::build()?;
+    simulate::build()
+}
+
+/// Starts a real server for all jobs. A test binary whose variable does not name one starts its own.
+fn share(program: Option<&Path>, jobs: &mut [Job]) -> Result<Option<SharedServer>> {
+    let Some(program) = program else { return Ok(None) };
+    let server = SharedServer::start(&mut Command::new(program))?;
+    jobs.iter_mut().for_each(|job| job.set(shared_server::VARIABLE, &server.address));
+    Ok(Some(server))
 }
 
 fn cores() -> usize {

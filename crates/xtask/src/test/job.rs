@@ -56,18 +56,30 @@ pub(super) struct Done {
     pub(super) cpu: Duration,
 }
 
-/// Builds all test binaries. The result has those that could be built, and whether that is all of them.
-pub(super) fn build() -> Result<(Vec<Job>, Result<()>)> {
+/// What could be built.
+pub(super) struct Built {
+    pub(super) jobs: Vec<Job>,
+    /// The program that starts a server for all test binaries.
+    pub(super) shared_server: Option<PathBuf>,
+    /// Whether that is all.
+    pub(super) complete: Result<()>,
+}
+
+/// Builds all test binaries.
+pub(super) fn build() -> Result<Built> {
     let mut command = cargo(&format!("{TESTS} --no-run --message-format=json-render-diagnostics"));
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let messages = child.stdout.take().context("the messages were not piped")?;
-    let mut jobs = Vec::new();
+    let (mut jobs, mut shared_server) = (Vec::new(), None);
     for line in BufReader::new(messages).lines() {
         let line = line?;
         // A build script or a linker may write to standard output, too.
         match serde_json::from_str(&line) {
-            Ok(message) => jobs.extend(Job::of(&message)),
+            Ok(message) => {
+                jobs.extend(Job::of(&message));
+                shared_server = shared_server.or_else(|| program(&message, "shared_server"));
+            }
             Err(_) => println!("{line}"),
         }
     }
@@ -79,7 +91,14 @@ pub(super) fn build() -> Result<(Vec<Job>, Result<()>)> {
         true => Ok(()),
         false => Err(anyhow::anyhow!("{command:?} failed: {status}")),
     };
-    Ok((jobs, complete))
+    Ok(Built { jobs, shared_server, complete })
+}
+
+/// The program of this name, if a message of cargo is about it.
+fn program(message: &Value, name: &str) -> Option<PathBuf> {
+    let (target, is_test) = (&message["target"], message["profile"]["test"].as_bool()?);
+    let is_wanted = target["name"] == name && target["kind"][0] == "bin" && !is_test;
+    is_wanted.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
 }
 
 /// All doc tests, in one job.
@@ -93,7 +112,8 @@ pub(super) fn doc_tests() -> Job {
         environment: Vec::new(),
         folder: command.get_current_dir().map(Path::to_owned).unwrap_or_default(),
         tests: 0,
-        slow: 0,
+        // Cargo builds them first.
+        slow: 100,
     }
 }
 
@@ -137,9 +157,16 @@ impl Job {
         job
     }
 
-    /// How long it will take, in comparison with others: a test that needs other software counts ten times.
+    /// Runs it with one variable more. Its name does not say so.
+    pub(super) fn set(&mut self, name: &'static str, value: &str) {
+        self.environment.push((name, value.to_owned()));
+    }
+
+    /// How long it will take, in comparison with others: a test that needs other software counts ten times,
+    /// and one that needs an ensemble a hundred times.
     pub(super) fn weight(&self) -> usize {
-        self.tests + 9 * self.slow
+        let slow = if self.is_suite("ensemble") { 99 } else { 9 };
+        self.tests + slow * self.slow
     }
 
     /// True for the tests of the integration test `name`.
