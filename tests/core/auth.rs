@@ -191,9 +191,9 @@ async fn settings_that_are_not_safe_or_cannot_work_are_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_cannot_tell_whom_it_sees_costs_neither_session_nor_lock() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
     server.as_embedded().unwrap().set_3_5(true);

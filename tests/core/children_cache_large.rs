@@ -107,10 +107,10 @@ both_backends! {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn more_children_than_a_sixteen_bit_number_counts() {
     const CHILDREN: usize = 70_000;
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let other = builder(&server, server.address().to_string()).connect().await.unwrap();
     fill(&other, CHILDREN).await;
     let client = builder(&server, server.address().to_string()).connect().await.unwrap();

@@ -1,9 +1,7 @@
 //! Frames that go over a link and frames that do not, and how a client comes back.
 
 use docent::{Client, ConnectionState, CreateMode, Mutex};
-use docent_battery::{
-    Backend, Direction, FrameKind, Net, Proxy, Sessions, Traced, both_backends, round_trips,
-};
+use docent_battery::{Backend, Direction, FrameKind, Net, Proxy, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
 use docent_tests::fake::{FakeServer, connected_read_only};
 use docent_tests::{builder, in_time, soon};
@@ -252,7 +250,7 @@ both_backends! {
             Net::Loopback => behind.start().await.unwrap(),
             Net::Memory(net) => behind.start_on(net.clone()).await.unwrap(),
         };
-        let other = Proxy::start_with(behind.local_addr(), Sessions::on(server.net().clone())).await.unwrap();
+        let other = server.proxy_of(behind.local_addr()).await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         client.create("/a", "", CreateMode::Ephemeral).await.unwrap();

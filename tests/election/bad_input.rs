@@ -44,9 +44,9 @@ both_backends! {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_candidate_is_refused_when_the_session_timeout_is_below_four_ticks() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = short_of_a_lease(&server).connect().await.unwrap();
     let error = soon(Election::new(&client, "/e").unwrap().campaign()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ShortLease);

@@ -27,7 +27,7 @@ async fn is_claimed(scene: &Scene) -> bool {
     scene.other.exists("/claim").await.unwrap().is_some()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_is_made_late_is_refused() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_claim_that_is_made_late_is_refused() {
     assert!(!is_claimed(&scene).await);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_is_given_up_before_it_was_sent_is_never_sent() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -55,7 +55,7 @@ async fn a_claim_that_is_given_up_before_it_was_sent_is_never_sent() {
     assert_eq!(scene.other.exists("/item").await.unwrap().unwrap().cversion, 0, "it has never had a child");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
     until(async || !is_claimed(&scene).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_that_comes_late_leaves_the_next_claim_alone() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -88,7 +88,7 @@ async fn a_release_that_comes_late_leaves_the_next_claim_alone() {
     soon(next.verify()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_of_a_claim_whose_proof_is_gone_leaves_the_next_claim_alone_when_it_comes_late() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -104,7 +104,7 @@ async fn a_release_of_a_claim_whose_proof_is_gone_leaves_the_next_claim_alone_wh
     soon(next.verify()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_held_nor_ended() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -139,7 +139,7 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_of_a_claim_made_ahead_that_comes_late_ends_no_delivery() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
@@ -152,7 +152,7 @@ async fn a_release_of_a_claim_made_ahead_that_comes_late_ends_no_delivery() {
     soon(next.verify()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_hand_out_that_comes_late_is_refused() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();

@@ -3,7 +3,7 @@ use docent::recipe::{Hold, Line};
 use docent::{Barrier, Mutex};
 use docent_tests::soon;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_ticket_that_is_made_late_is_deleted() {
     let scene = Scene::start().await;
     let mutex = Mutex::new(&scene.client, "/lock").unwrap();
@@ -21,7 +21,7 @@ async fn a_ticket_that_is_made_late_is_deleted() {
     soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
     let scene = Scene::start().await;
     let line = Line::new(&scene.client, "/line", "test", "lease-").unwrap();
@@ -42,7 +42,7 @@ async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
     scene.until_children("/line", 0).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_line_is_not_blocked_by_a_ticket_that_is_made_late() {
     let scene = Scene::start().await;
     let mutex = Mutex::new(&scene.client, "/lock").unwrap();
@@ -59,7 +59,7 @@ async fn a_line_is_not_blocked_by_a_ticket_that_is_made_late() {
     scene.until_children("/lock", 0).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_barrier_that_is_set_again_is_not_removed_by_the_past() {
     let scene = Scene::start().await;
     let barrier = Barrier::new(&scene.client, "/barrier").unwrap();

@@ -3,7 +3,7 @@ use docent::recipe::KeptNode;
 use docent::{CreateMode, ErrorKind};
 use docent_tests::{soon, until};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_write_of_unknown_outcome_is_applied_after_its_session_moved_and_did_not_find_it() {
     let scene = Scene::start().await;
     let client = scene.client.clone();
@@ -19,7 +19,7 @@ async fn a_write_of_unknown_outcome_is_applied_after_its_session_moved_and_did_n
     soon(scene.client.create("/next", "", CreateMode::Ephemeral)).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_ephemeral_node_does_not_come_back_after_it_was_deleted() {
     let scene = Scene::start().await;
     let client = scene.client.clone();
@@ -30,7 +30,7 @@ async fn an_ephemeral_node_does_not_come_back_after_it_was_deleted() {
     assert_eq!(scene.other.exists("/node").await.unwrap(), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_registration_that_was_removed_does_not_come_back() {
     let scene = Scene::start().await;
     let client = scene.client.clone();
@@ -44,7 +44,7 @@ async fn a_registration_that_was_removed_does_not_come_back() {
     assert_eq!(scene.other.exists("/node").await.unwrap(), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_removal_that_comes_late_leaves_the_next_registration_alone() {
     let scene = Scene::start().await;
     let node = KeptNode::new(&scene.client, "/node", "ours").unwrap();
@@ -58,7 +58,7 @@ async fn a_removal_that_comes_late_leaves_the_next_registration_alone() {
     assert_eq!(scene.other.exists("/node").await.unwrap().unwrap().czxid, czxid);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_create_whose_future_was_dropped_is_undone_also_when_it_comes_late() {
     let scene = Scene::start().await;
     let client = scene.client.clone();
@@ -69,7 +69,7 @@ async fn a_create_whose_future_was_dropped_is_undone_also_when_it_comes_late() {
     until(async || scene.other.exists("/node").await.unwrap().is_none()).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_of_two_creators_of_an_ephemeral_node_is_told_that_it_exists() {
     let scene = Scene::start().await;
     let (one, two) = (scene.client.clone(), scene.client.clone());

@@ -3,7 +3,7 @@ use docent::{Config, Queue};
 use docent_tests::soon;
 use std::time::Duration;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_put_that_comes_late_is_not_a_second_item() {
     let scene = Scene::start().await;
     let queue = Queue::<String>::new(&scene.client, "/queue").unwrap();
@@ -17,7 +17,7 @@ async fn a_put_that_comes_late_is_not_a_second_item() {
     assert_eq!(Queue::<String>::new(&scene.other, "/queue").unwrap().len().await.unwrap(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_acknowledgement_is_never_reported_as_lost_when_it_was_applied() {
     let scene = Scene::start().await;
     let queue = Queue::<String>::new(&scene.client, "/queue").unwrap();
@@ -28,7 +28,7 @@ async fn an_acknowledgement_is_never_reported_as_lost_when_it_was_applied() {
     assert_eq!(Queue::<String>::new(&scene.other, "/queue").unwrap().len().await.unwrap(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_item_given_back_for_later_that_comes_late_is_not_there_twice() {
     let scene = Scene::start().await;
     let queue = Queue::<String>::new(&scene.client, "/queue").unwrap();
@@ -44,7 +44,7 @@ async fn an_item_given_back_for_later_that_comes_late_is_not_there_twice() {
     assert_eq!(others.len().await.unwrap(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_publish_that_comes_late_does_not_go_over_a_newer_value() {
     let scene = Scene::start().await;
     let config = Config::<u32>::new(&scene.client, "/config").unwrap();
@@ -60,7 +60,7 @@ async fn a_publish_that_comes_late_does_not_go_over_a_newer_value() {
     assert_eq!(*soon(others.subscribe()).await.unwrap().current().value(), 3);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_publish_without_a_look_that_comes_late_does_not_go_over_a_newer_value() {
     let scene = Scene::start().await;
     let config = Config::<u32>::new(&scene.client, "/config").unwrap();

@@ -17,9 +17,8 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn start() -> Self {
-        let server = Backend::Embedded.start().await;
-        let leader = server.as_embedded().unwrap();
-        let follower = leader.follower().sync_limit(Duration::from_secs(60)).start().await.unwrap();
+        let server = Backend::Memory.start().await;
+        let follower = server.follower(|follower| follower.sync_limit(Duration::from_secs(60))).await;
         let client = builder(&server, follower.connect_string()).session_timeout(SHORT_SESSION);
         let client = soon(client.connect()).await.unwrap();
         // A marker for exact writes is there from now on.

@@ -20,9 +20,9 @@ both_backends! {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_is_refused_when_the_session_timeout_is_below_four_ticks() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let short = short_of_a_lease(&server);
     let client = short.clone().connect().await.unwrap();
     let error = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap_err();

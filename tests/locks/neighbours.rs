@@ -145,9 +145,9 @@ both_backends! {
 /// A number that is refused: the first of the last 2^20.
 const REFUSED: i32 = i32::MAX - (1 << 20) + 1;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_ticket_with_a_number_near_the_end_is_refused_and_leaves_no_node_until_the_line_is_reset() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     client.create("/lock", "", CreateMode::Persistent).await.unwrap();
     let path = server.path("lock");
@@ -169,9 +169,9 @@ async fn a_ticket_with_a_number_near_the_end_is_refused_and_leaves_no_node_until
     assert!(soon(mutex.acquire()).await.unwrap().path().ends_with("-lock-0000000000"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn half_of_the_numbers_are_taken_without_a_word_and_then_with_a_warning() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     client.create("/lock", "", CreateMode::Persistent).await.unwrap();
     let embedded = server.as_embedded().unwrap();
@@ -188,9 +188,9 @@ async fn half_of_the_numbers_are_taken_without_a_word_and_then_with_a_warning() 
     assert_eq!(warnings(), 1, "{}", log.text());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_candidate_with_a_number_near_the_end_is_refused_and_leaves_no_node_until_the_line_is_reset() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     client.create("/election", "", CreateMode::Persistent).await.unwrap();
     assert!(server.as_embedded().unwrap().skip_numbers(&server.path("election"), REFUSED));

@@ -158,9 +158,9 @@ both_backends! {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_outage_does_not_read_as_if_somebody_held_it() {
-    let server = Backend::Embedded.start_own().await;
+    let server = Backend::Memory.start_own().await;
     let holder = connect(&server).await;
     let proxy = server.proxy().await;
     let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

@@ -23,9 +23,9 @@ async fn too_long(client: &Client) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_acquire_without_a_ticket_outlasts_an_outage_longer_than_the_operation_timeout() {
-    let server = Backend::Embedded.start_own().await;
+    let server = Backend::Memory.start_own().await;
     let client = impatient(&server, server.connect_string()).await;
     let mutex = |path| Mutex::new(&client, path).unwrap();
     let lock = RwLock::new(&client, "/rw").unwrap();
@@ -58,9 +58,9 @@ async fn an_acquire_without_a_ticket_outlasts_an_outage_longer_than_the_operatio
     both.unwrap().release().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_acquire_with_a_timeout_of_its_own_ends_by_that_in_an_outage() {
-    let server = Backend::Embedded.start_own().await;
+    let server = Backend::Memory.start_own().await;
     let client = builder(&server, server.connect_string()).connect().await.unwrap();
     let lock = RwLock::new(&client, "/rw").unwrap();
     let semaphore = Semaphore::new(&client, "/semaphore", 2).unwrap();
@@ -86,9 +86,9 @@ const TRY: Duration = Duration::from_secs(1);
 type Try = fn(&Client) -> BoxFuture<'static, Result<(), AcquireError>>;
 
 /// The servers go away when the ticket is made, and before the listing comes that would show its place.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_try_that_has_a_ticket_already_ends_by_the_operation_timeout_in_an_outage() {
-    let server = Backend::Embedded.start_own().await;
+    let server = Backend::Memory.start_own().await;
     let tries: [(Try, usize); 4] = [
         (|client| Mutex::new(client, "/mutex").unwrap().try_acquire().map_ok(drop).boxed(), 2),
         (|client| RwLock::new(client, "/rw").unwrap().try_read().map_ok(drop).boxed(), 2),

@@ -41,9 +41,9 @@ async fn over_a_gap(other: &Client, proxy: &Proxy, told: &mut Told, data: &str) 
     told.until(|told| told.children.contains_key(data) && told.children["a"] == data).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_without_them_is_asked_once_and_followed_by_one_shot_watches() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     server.as_embedded().unwrap().set_3_5(true);
     let (other, proxy) = (connect(&server).await, server.proxy().await);
     folder(&other, ["a", "b"]).await;
@@ -74,9 +74,9 @@ async fn a_server_without_them_is_asked_once_and_followed_by_one_shot_watches() 
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_answers_nothing_when_it_is_asked_is_not_asked_for_ever() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let (other, proxy) = (connect(&server).await, server.proxy().await);
     folder(&other, ["a"]).await;
     for op in [OpCode::AddWatch, OpCode::SetWatches2] {
@@ -101,14 +101,14 @@ async fn moves(client: &Client, from: &Proxy, to: &Proxy) {
     soon(state.reached(ConnectionState::Connected)).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn in_an_ensemble_that_is_being_upgraded_each_link_has_what_its_server_has() {
-    let server = Backend::Embedded.start().await;
-    let old = server.as_embedded().unwrap().follower().start().await.unwrap();
+    let server = Backend::Memory.start().await;
+    let old = server.follower(|follower| follower).await;
     old.set_3_5(true);
     let other = connect(&server).await;
     folder(&other, ["a", "b"]).await;
-    let (new, aged) = (server.proxy().await, Proxy::start(old.local_addr()).await.unwrap());
+    let (new, aged) = (server.proxy().await, server.proxy_of(old.local_addr()).await);
     aged.cut().await;
     let both = format!("{},{}", new.connect_string(), aged.connect_string());
     let client = builder(&server, both).connect().await.unwrap();
@@ -140,9 +140,9 @@ async fn in_an_ensemble_that_is_being_upgraded_each_link_has_what_its_server_has
     assert_eq!(client.state().current().generation, 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_is_downgraded_under_a_link_is_left_to_one_shot_watches_without_a_gap() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let (other, proxy) = (connect(&server).await, server.proxy().await);
     folder(&other, ["a"]).await;
     let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

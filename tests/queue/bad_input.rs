@@ -107,9 +107,9 @@ both_backends! {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn taking_is_refused_when_the_session_timeout_is_below_four_ticks() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = short_of_a_lease(&server).connect().await.unwrap();
     let jobs = queue(&client);
     jobs.put(&1).await.unwrap();

@@ -308,8 +308,7 @@ fn nth(index: usize) -> ClaimRequest {
 #[tokio::test]
 async fn reads_that_were_answered_before_their_claims_were_made_do_not_count() {
     let server = Backend::Embedded.start().await;
-    let leader = server.as_embedded().unwrap();
-    let follower = leader.follower().sync_limit(Duration::from_secs(60)).start().await.unwrap();
+    let follower = server.follower(|follower| follower.sync_limit(Duration::from_secs(60))).await;
     let other = connect(&server).await;
     create(&other, &["/claims", "/items", "/effect"]).await;
     for index in 0..MANY {

@@ -167,9 +167,9 @@ async fn put_all(client: &Client, items: impl IntoIterator<Item = usize>) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_simple_queue_whose_numbers_are_used_up_says_so() {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     let simple = SimpleQueue::new(&client, PATH).unwrap();
     simple.put("a").await.unwrap();

@@ -296,9 +296,9 @@ both_backends! {
 }
 
 /// The closed tree, whose layout must not depend on who looks.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_scene_is_what_it_says() {
-    let server: TestServer = Backend::Embedded.start().await;
+    let server: TestServer = Backend::Memory.start().await;
     Tree::Closed.lay_out(&server).await;
     for tenant in TENANTS {
         let client = tenant.connect(&server).await;

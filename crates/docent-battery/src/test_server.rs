@@ -1,6 +1,7 @@
 use crate::{ExpireError, Net, Port, Proxy, RawClient, RealServer, ServerOptions, Sessions, StartError};
 use docent_core::ClientBuilder;
 use docent_proto::{Acl, Create, CreateMode, Request};
+use docent_server::{Follower, FollowerBuilder};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -81,7 +82,7 @@ impl TestServer {
             .await
             .expect("a port is free on loopback");
         // Other processes may use the server, too.
-        let root = format!("/test-{}-{}", process::id(), ROOTS.fetch_add(1, Ordering::Relaxed));
+        let root = format!("/test-{}{:06}", process::id(), ROOTS.fetch_add(1, Ordering::Relaxed));
         let server = Self { front, server, net, own, root };
         server.make_root().await;
         server
@@ -111,9 +112,16 @@ impl TestServer {
     /// # Panics
     /// When no port is free on loopback.
     pub async fn proxy(&self) -> Proxy {
-        Proxy::start_with(self.server.address(), self.front.sessions().clone())
-            .await
-            .expect("a port is free on loopback")
+        self.proxy_of(self.server.address()).await
+    }
+
+    /// As [`proxy`](Self::proxy), in front of another server on the same network.
+    ///
+    /// # Panics
+    /// When no port is free on loopback.
+    pub async fn proxy_of(&self, server: SocketAddr) -> Proxy {
+        let sessions = self.front.sessions().clone();
+        Proxy::start_with(server, sessions).await.expect("a port is free on loopback")
     }
 
     /// The server itself, past all proxies.
@@ -194,6 +202,20 @@ impl TestServer {
             Server::Embedded { server, .. } => Some(server),
             Server::Shared(_) | Server::Own { .. } => None,
         }
+    }
+
+    /// Starts a follower of the embedded server, on the same network.
+    ///
+    /// # Panics
+    /// When the server is a real one, or the follower does not start.
+    pub async fn follower(&self, set_up: impl FnOnce(FollowerBuilder) -> FollowerBuilder) -> Follower {
+        let server = self.as_embedded().expect("only the embedded server has followers that can be cut off");
+        let builder = set_up(server.follower());
+        let started = match &self.net {
+            Net::Loopback => builder.start().await,
+            Net::Memory(net) => builder.start_on(net.clone()).await,
+        };
+        started.expect("the follower starts on a free port")
     }
 
     /// The test's own real server, for things that only that can do.

@@ -64,12 +64,12 @@ async fn a_limit_of_zero_is_refused() {
     assert!(refused.to_string().contains("the limit 0"), "{refused}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_guard_of_a_turn_has_no_fence_of_64_bits() {
     fn fence_of(guard: &impl docent::guard::Guard) -> Option<Fence> {
         guard.fence()
     }
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     let guard = soon(shared(&client, 1).acquire()).await.unwrap();
     assert_eq!(fence_of(&guard), None);

@@ -2,7 +2,7 @@ use crate::controls::Controls;
 use docent::time::{Clock, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// The time that the world is at, as its step loop says. All hosts of a step share it, so recorded times
 /// never go back.
@@ -47,12 +47,5 @@ impl Clock for ProcessClock {
         let now = elapsed.max(last);
         self.last.store(now, Ordering::Relaxed);
         Timestamp::from_nanos(now) + A_DAY
-    }
-
-    fn time_of_day(&self) -> SystemTime {
-        // The same in each run.
-        const BEGIN: Duration = Duration::from_secs(1_767_225_600);
-        let passed = Duration::from_nanos(self.now().as_nanos());
-        SystemTime::UNIX_EPOCH + BEGIN + passed
     }
 }
