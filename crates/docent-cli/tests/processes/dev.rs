@@ -28,8 +28,12 @@ async fn it_says_where_it_listens_and_serves_until_a_signal() {
 
 #[tokio::test]
 async fn processes_that_the_command_leaves_are_ended_and_a_second_signal_ends_them_at_once() {
-    let script = "(trap 'echo told' TERM; while :; do sleep 0.02; done) & echo $!";
-    let mut run = Run::start("", ["dev", "--", "sh", "-c", script]);
+    // The command does not end before what it leaves is prepared for the signal.
+    let script = "(trap 'echo told' TERM; : > \"$0\"; while :; do sleep 0.02; done) & echo $!
+        until [ -e \"$0\" ]; do sleep 0.02; done";
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = folder.path().join("prepared");
+    let mut run = Run::start("", ["dev", "--", "sh", "-c", script, prepared.to_str().unwrap()]);
     let left = run.number().await;
     assert_eq!(run.line().await, "told");
     let signalled = Instant::now();
