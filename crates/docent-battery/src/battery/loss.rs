@@ -49,8 +49,8 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.run("loss").await;
 }
 
-/// Stops the [process](RunsAsProcess::process) of a holder, with another contender next in line: until that one
-/// holds, and for less than its lease.
+/// Stops the [process](RunsAsProcess::process) of a holder, with another contender next in line: until that
+/// one holds, and for less than its lease.
 ///
 /// Checked: after the long stop its first use says that it is lost, and it stays lost; after the short one it
 /// is held.

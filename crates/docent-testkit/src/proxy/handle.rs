@@ -18,8 +18,8 @@ use tokio::task::JoinHandle;
 /// Time limit of [`Proxy::until`], above all waits of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A proxy between clients and one server, on loopback or in memory. It reads the protocol's frames, notes each, and
-/// breaks links where it is told to. Frames of one direction are never reordered.
+/// A proxy between clients and one server, on loopback or in memory. It reads the protocol's frames, notes
+/// each, and breaks links where it is told to. Frames of one direction are never reordered.
 ///
 /// # On drop
 /// It listens no more and closes all its links.
