@@ -1,10 +1,11 @@
 //! A client of somebody else's in a process of its own, and its orders.
 
-use crate::soon;
 use std::collections::HashMap;
+use std::future::Future;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
@@ -61,7 +62,7 @@ impl Peer {
         let input = process.stdin.take().expect("its input is piped");
         let mut output = BufReader::new(process.stdout.take().expect("its output is piped"));
         let mut first = String::new();
-        soon(output.read_line(&mut first)).await.expect("its output can be read");
+        answered(output.read_line(&mut first)).await.expect("its output can be read");
         if first != "ready\n" {
             panic!("{line} did not start: {first}{}{missing}", last_words(&mut process).await);
         }
@@ -159,7 +160,7 @@ impl Doing {
     }
 
     async fn answer(self) -> (String, String) {
-        let answer = soon(self.answer).await;
+        let answer = answered(self.answer).await;
         let answer = answer.unwrap_or_else(|_| panic!("{}: its process has ended", self.what));
         (self.what, answer)
     }
@@ -199,4 +200,10 @@ async fn last_words(process: &mut Child) -> String {
         let _ = errors.read_to_string(&mut text).await;
     }
     text
+}
+
+/// Waits for another program, which may start slowly and pauses between its attempts as it likes.
+async fn answered<F: Future>(answer: F) -> F::Output {
+    const PATIENCE: Duration = Duration::from_secs(180);
+    tokio::time::timeout(PATIENCE, answer).await.expect("the other program answers before the patience ends")
 }
