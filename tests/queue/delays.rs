@@ -1,17 +1,17 @@
-//! Items that come later. Their times are those of the system's clock, which does not pause.
+//! Items that are handed out later.
 
 use crate::jobs::{A_WHILE, QUEUE, drain, finish, queue, take};
 use crate::options::{later, ordered};
 use crate::versions::{PROMPTLY, new_kind, of};
 use docent::queue::PutOptions;
 use docent::{ErrorKind, Queue};
-use docent_battery::{Backend, both_backends_in_real_time};
+use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon, within};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-both_backends_in_real_time! {
+both_backends! {
     async fn an_item_that_is_given_back_comes_again_after_a_delay_that_grows(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
