@@ -1,6 +1,6 @@
 //! A long run of consumers that drop, give back, cancel and die at random.
 //!
-//! `DOCENT_SOAK_ITEMS` says how many items there are; 4,000 without.
+//! `DOCENT_SOAK_ITEMS` says how many items there are; 2,000 without.
 
 use crate::jobs::QUEUE;
 use docent::queue::{AckError, DeadReason};
@@ -142,7 +142,7 @@ async fn settle(delivery: Delivery<u64>, log: &Shared, dice: &mut Dice) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_item_is_acknowledged_once_or_was_handed_out_too_often() {
-    let total: u64 = std::env::var("DOCENT_SOAK_ITEMS").map_or(4_000, |items| items.parse().unwrap());
+    let total: u64 = std::env::var("DOCENT_SOAK_ITEMS").map_or(2_000, |items| items.parse().unwrap());
     let server = Backend::Embedded.start().await;
     let judge = docent_tests::connect(&server).await;
     let log = Shared::default();

@@ -17,18 +17,12 @@ use job::{Built, Job};
 use report::Report;
 use shared_server::SharedServer;
 use std::collections::BTreeSet;
+use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Duration;
-use std::{env, fs};
-
-/// Variable by which a test binary is told how many tests may run at the same time.
-const TEST_THREADS: &str = "RUST_TEST_THREADS";
-
-/// Most tests wait for a session to end, a link to come back or a server to start, and leave the cores idle.
-const THREADS_PER_CORE: usize = 2;
 
 /// Test binaries for each core: tests wait.
 const JOBS_PER_CORE: usize = 2;
@@ -152,7 +146,7 @@ fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let _server = stages.run("shared server", || share(shared_server.as_deref(), &mut jobs))?;
     jobs.push(job::doc_tests());
     stages.run("tests", || {
-        runner::run(jobs, arguments.jobs, &threads(), |done| report.add(done));
+        runner::run(jobs, arguments.jobs, |done| report.add(done));
         Ok(())
     })?;
     stages.finish(Some(&CHANGED_TARGET));
@@ -181,7 +175,7 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     jobs.push(job::doc_tests());
     // Tests that could be built run all the same.
     stages.run("tests", || {
-        runner::run(jobs, *at_once, &threads(), |done| report.add(done));
+        runner::run(jobs, *at_once, |done| report.add(done));
         Ok(())
     })?;
     drop(server);
@@ -212,11 +206,6 @@ fn share(program: Option<&Path>, jobs: &mut [Job]) -> Result<Option<SharedServer
 
 fn cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
-}
-
-/// How many tests of a binary run at the same time.
-fn threads() -> String {
-    env::var(TEST_THREADS).unwrap_or_else(|_| (THREADS_PER_CORE * cores()).to_string())
 }
 
 #[cfg(test)]

@@ -39,24 +39,6 @@ both_backends_in_real_time! {
         assert_eq!((session, &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");
     }
 
-    async fn a_copy_with_the_default_session_that_stands_still_for_32_seconds_is_counted_and_bounded(backend: Backend) {
-        const STILL: Duration = Duration::from_secs(32);
-        let scene = Scene::with_sessions(backend, Duration::from_secs(20)).await;
-        let stage = scene.stage(&COPIES).await.under_traffic();
-        let report = patiently(stage.freeze_for("b", STILL)).await.unwrap();
-        // A hundred requests a second; a machine that is busy sends fewer.
-        assert!(report.requests >= 500, "{report}");
-        assert!(report.failed_reads * 100 <= report.requests, "{report}");
-        // Orders may have to wait for the lock that the copy had when it was stopped, until its session ends.
-        assert!(report.failed_orders.keys().all(|status| [0, 409, 503].contains(status)), "{report}");
-        assert!(report.failed() * 10 <= report.requests, "{report}");
-        let (copy, log) = (stage.fleet.copy("b").unwrap(), scene.log("b"));
-        assert!(log.contains("cause=\"the servers ended it: this process stood still\""), "{log}");
-        let readiness = readiness(copy).await;
-        let session = &readiness["servers"]["connection"]["generation"];
-        assert_eq!((session, &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");
-    }
-
     async fn servers_that_restart_cost_callers_nothing(backend: Backend) {
         let scene = Scene::set(backend).await;
         let stage = scene.stage(&COPIES).await.under_traffic();
@@ -81,4 +63,23 @@ both_backends_in_real_time! {
         assert_eq!(said, "c has stopped, leaving nothing", "{}", scene.log("c"));
         assert!(report.requests >= 50, "{report}");
     }
+}
+
+#[tokio::test]
+async fn a_copy_with_the_default_session_that_stands_still_for_32_seconds_is_counted_and_bounded() {
+    const STILL: Duration = Duration::from_secs(32);
+    let scene = Scene::with_sessions(Backend::Embedded, Duration::from_secs(20)).await;
+    let stage = scene.stage(&COPIES).await.under_traffic();
+    let report = patiently(stage.freeze_for("b", STILL)).await.unwrap();
+    // A hundred requests a second; a machine that is busy sends fewer.
+    assert!(report.requests >= 500, "{report}");
+    assert!(report.failed_reads * 100 <= report.requests, "{report}");
+    // Orders may have to wait for the lock that the copy had when it was stopped, until its session ends.
+    assert!(report.failed_orders.keys().all(|status| [0, 409, 503].contains(status)), "{report}");
+    assert!(report.failed() * 10 <= report.requests, "{report}");
+    let (copy, log) = (stage.fleet.copy("b").unwrap(), scene.log("b"));
+    assert!(log.contains("cause=\"the servers ended it: this process stood still\""), "{log}");
+    let readiness = readiness(copy).await;
+    let session = &readiness["servers"]["connection"]["generation"];
+    assert_eq!((session, &readiness["ready"]), (&2.into(), &true.into()), "{readiness}");
 }

@@ -195,20 +195,20 @@ impl Job {
         target().join("test-output").join(format!("{}.log", name.trim_matches('-')))
     }
 
-    /// Runs it, with as many tests at the same time as `threads` says.
-    pub(super) fn run(&self, threads: &str) -> Done {
+    /// Runs it.
+    pub(super) fn run(&self) -> Done {
         let started = Instant::now();
         let (mut output, mut cpu) = (Vec::new(), Duration::ZERO);
-        let status = self.run_into(threads, &mut output, &mut cpu);
+        let status = self.run_into(&mut output, &mut cpu);
         let output = String::from_utf8_lossy(&output).into_owned();
         Done { name: self.name.clone(), output, status, wall: started.elapsed(), cpu }
     }
 
     /// It writes to a file, because a process that a failed test left behind would keep a pipe open.
-    fn run_into(&self, threads: &str, output: &mut Vec<u8>, cpu: &mut Duration) -> Result<ExitStatus> {
+    fn run_into(&self, output: &mut Vec<u8>, cpu: &mut Duration) -> Result<ExitStatus> {
         let mut file = new_file(&self.log()).with_context(|| format!("{}", self.log().display()))?;
         let mut command = self.command();
-        command.env("RUST_TEST_THREADS", threads).stdout(file.try_clone()?).stderr(file.try_clone()?);
+        command.stdout(file.try_clone()?).stderr(file.try_clone()?);
         let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
         *cpu = cpu_at_end(&child);
         let status = child.wait()?;
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_job_that_leaves_a_process_behind_has_ended() {
-        let done = Job::script("left behind", "sleep 60 & echo out; echo err >&2; exit 3", 1).run("1");
+        let done = Job::script("left behind", "sleep 60 & echo out; echo err >&2; exit 3", 1).run();
         assert_eq!((&*done.output, done.status.as_ref().unwrap().code()), ("out\nerr\n", Some(3)));
         assert!(done.wall < Duration::from_secs(60));
         assert_eq!(done.check(0).unwrap_err().to_string(), "left behind: exit status: 3");
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_program_that_ends_without_a_result_has_failed() {
-        let check = |script| Job::script("without a result", script, 1).run("1").check(0);
+        let check = |script| Job::script("without a result", script, 1).run().check(0);
         let error = check("echo 'test a ... ok'").unwrap_err();
         assert_eq!(error.to_string(), "without a result: it ended without a result, exit status: 0");
         check("echo 'test result: ok. 1 passed'").unwrap();
@@ -315,6 +315,6 @@ mod tests {
     #[test]
     fn a_program_that_cannot_be_run_is_told() {
         let job = Job { program: "/no/such/program".into(), ..Job::script("missing", "", 1) };
-        assert!(job.run("1").check(0).unwrap_err().to_string().contains("cannot run"));
+        assert!(job.run().check(0).unwrap_err().to_string().contains("cannot run"));
     }
 }

@@ -220,7 +220,7 @@ mod tests {
 
     fn report(script: &str) -> Report {
         let mut report = Report::default();
-        let done = Job::script(&format!("--test {}", script.len()), script, 1).run("1");
+        let done = Job::script(&format!("--test {}", script.len()), script, 1).run();
         report.add(done);
         report
     }

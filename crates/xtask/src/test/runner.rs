@@ -7,10 +7,9 @@ use std::{fs, thread};
 /// How often it is said what is running.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// Runs `jobs`, as many `at_once`, those that will take longest first, each with as many tests at the same
-/// time as `threads` says. Calls `ended` for each, which returns the number of failures, and prints what is
-/// running meanwhile.
-pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: impl FnMut(Done) -> u64) {
+/// Runs `jobs`, as many `at_once`, those that will take longest first. Calls `ended` for each, which returns
+/// the number of failures, and prints what is running meanwhile.
+pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, mut ended: impl FnMut(Done) -> u64) {
     jobs.sort_by_key(|job| std::cmp::Reverse(job.weight()));
     let (started, all) = (Instant::now(), jobs.iter().map(|job| job.tests).sum::<usize>());
     let waiting = Mutex::new(VecDeque::from(jobs));
@@ -26,7 +25,7 @@ pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, threads: &str, mut ended: 
             let (sender, begin, running) = (sender.clone(), &begin, &running);
             scope.spawn(move || {
                 while let Some(job) = begin() {
-                    let done = job.run(threads);
+                    let done = job.run();
                     lock(running).retain(|other| other.log() != job.log());
                     // The receiver lives until all senders are gone.
                     let _ = sender.send((job.tests, done));
@@ -102,7 +101,7 @@ mod tests {
             Job::script(&format!("job of {tests}"), &script, tests)
         };
         let mut done = Vec::new();
-        run(vec![job(1), job(3), job(2)], 1, "1", |ended| {
+        run(vec![job(1), job(3), job(2)], 1, |ended| {
             done.push(ended);
             0
         });
@@ -113,7 +112,7 @@ mod tests {
     #[test]
     fn a_sign_of_life_says_how_far_each_job_is() {
         let job = Job::script("far", "echo 'test a ... ok'; echo 'test b ... FAILED'; echo 'test c'", 9);
-        job.run("1");
+        job.run();
         let behind = Progress { ended: 3, failed: 1 };
         let sign = sign_of_life(75, &behind, 20, &[job, Job::script("unknown", "", 0)]);
         assert_eq!(sign, "    75 s: 5 of 20 tests, 2 failed; running: far (2 of 9), unknown");
