@@ -70,7 +70,8 @@ async fn kill(stage: &mut Stage) -> anyhow::Result<()> {
     let (moment, until_gone) = stage.kill(&leader).await?;
     println!("  the second after: {moment}");
     println!("  until its session ended: {until_gone}");
-    ensure!(moment.failed() * 100 <= moment.requests, "too many requests failed");
+    // Orders may have to wait for the lock that the copy held, until its session ends.
+    ensure!(moment.failed_reads * 100 <= moment.requests, "too many reads failed");
     stage.open(&leader).await?;
     println!("  {} restocks; {leader} is started again", self::leader(stage).await?);
     Ok(())

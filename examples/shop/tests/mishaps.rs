@@ -9,11 +9,13 @@ use tokio::time::sleep;
 
 const COPIES: [&str; 3] = ["a", "b", "c"];
 
-/// At most one request in a hundred went wrong.
+/// At most one request in a hundred failed. Orders do not count that had to wait too long: a copy that was killed
+/// may hold the lock until its session ends.
 #[track_caller]
 fn one_in_a_hundred(report: &Report) {
     assert!(report.requests >= 50, "hardly anybody asked: {report}");
-    assert!(report.failed() * 100 <= report.requests, "{report}");
+    let waited = report.failed_orders.get(&503).copied().unwrap_or_default();
+    assert!((report.failed() - waited) * 100 <= report.requests, "{report}");
 }
 
 both_backends_in_real_time! {
