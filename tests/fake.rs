@@ -4,6 +4,7 @@
 
 use crate::soon;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use docent::server::Listener;
 use docent_battery::{Net, NetListener, NetStream};
 use docent_proto::{ConnectRequest, ConnectResponse, Frames, Record, RequestFrame, Response, write_frame};
 use std::io;
@@ -35,7 +36,7 @@ impl FakeServer {
     /// A server on a network.
     pub async fn start_on(net: &Net) -> Self {
         let listener = net.listen().await.unwrap();
-        Self { address: listener.address().unwrap(), listener: Mutex::new(listener) }
+        Self { address: listener.local_addr().unwrap(), listener: Mutex::new(listener) }
     }
 
     /// Its address.
@@ -45,7 +46,7 @@ impl FakeServer {
 
     /// The client's next link, before its handshake.
     pub async fn link(&self) -> FakeLink {
-        let stream = soon(self.listener.lock().await.accept()).await.unwrap();
+        let (stream, _) = soon(self.listener.lock().await.accept()).await.unwrap();
         FakeLink { stream, received: BytesMut::new() }
     }
 

@@ -246,10 +246,7 @@ both_backends! {
         let server = backend.start().await;
         // It counts its transactions from 1.
         let behind = docent::server::Server::builder().seed(1);
-        let behind = match server.net() {
-            Net::Loopback => behind.start().await.unwrap(),
-            Net::Memory(net) => behind.start_on(net.clone()).await.unwrap(),
-        };
+        let behind = behind.start_on(server.net().clone()).await.unwrap();
         let other = server.proxy_of(behind.local_addr()).await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

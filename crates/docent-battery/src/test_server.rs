@@ -50,13 +50,14 @@ impl TestServer {
             .container_check(options.container_check_interval)
             .zxid_in_events(options.zxid_in_events)
             .ttl_nodes(options.extended_types);
-        let (server, port) = match &net {
+        let (builder, port) = match &net {
             Net::Loopback => {
                 let port = Port::claim().expect("a port is free on loopback");
-                (builder.port(port.address().port()).start().await, Some(port))
+                (builder.port(port.address().port()), Some(port))
             }
-            Net::Memory(net) => (builder.start_on(net.clone()).await, None),
+            Net::Memory(_) => (builder, None),
         };
+        let server = builder.start_on(net.clone()).await;
         let server = Box::new(server.expect("the embedded server starts on a free port"));
         Self::new(Server::Embedded { server, _port: port }, own, net).await
     }
@@ -210,11 +211,7 @@ impl TestServer {
     /// When the server is a real one, or the follower does not start.
     pub async fn follower(&self, set_up: impl FnOnce(FollowerBuilder) -> FollowerBuilder) -> Follower {
         let server = self.as_embedded().expect("only the embedded server has followers that can be cut off");
-        let builder = set_up(server.follower());
-        let started = match &self.net {
-            Net::Loopback => builder.start().await,
-            Net::Memory(net) => builder.start_on(net.clone()).await,
-        };
+        let started = set_up(server.follower()).start_on(self.net.clone()).await;
         started.expect("the follower starts on a free port")
     }
 

@@ -53,11 +53,7 @@ impl Net {
     /// # Errors
     /// When there is none.
     pub async fn listen(&self) -> io::Result<NetListener> {
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        match self {
-            Self::Loopback => TcpBind::default().bind(any).await.map(NetListener::Loopback),
-            Self::Memory(net) => net.listen(any).map(NetListener::Memory),
-        }
+        self.bind((Ipv4Addr::LOCALHOST, 0).into()).await
     }
 
     pub(crate) async fn connect(&self, server: SocketAddr) -> io::Result<NetStream> {
@@ -104,26 +100,35 @@ impl Place {
     }
 }
 
-impl NetListener {
-    /// The address for clients.
-    ///
-    /// # Errors
-    /// When the operating system does not tell.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+impl Bind for Net {
+    type Listener = NetListener;
+
+    async fn bind(&self, address: SocketAddr) -> io::Result<NetListener> {
         match self {
-            Self::Loopback(listener) => listener.local_addr(),
-            Self::Memory(listener) => listener.local_addr(),
+            Self::Loopback => TcpBind::default().bind(address).await.map(NetListener::Loopback),
+            Self::Memory(net) => net.listen(address).map(NetListener::Memory),
+        }
+    }
+}
+
+impl Listener for NetListener {
+    type Io = NetStream;
+
+    async fn accept(&mut self) -> io::Result<(NetStream, SocketAddr)> {
+        match self {
+            Self::Loopback(listener) => {
+                listener.accept().await.map(|(stream, from)| (Either::Left(stream), from))
+            }
+            Self::Memory(listener) => {
+                listener.accept().await.map(|(stream, from)| (Either::Right(stream), from))
+            }
         }
     }
 
-    /// Waits for the next link.
-    ///
-    /// # Errors
-    /// When the operating system refuses.
-    pub async fn accept(&mut self) -> io::Result<NetStream> {
+    fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Self::Loopback(listener) => listener.accept().await.map(|(stream, _)| Either::Left(stream)),
-            Self::Memory(listener) => listener.accept().await.map(|(stream, _)| Either::Right(stream)),
+            Self::Loopback(listener) => listener.local_addr(),
+            Self::Memory(listener) => listener.local_addr(),
         }
     }
 }

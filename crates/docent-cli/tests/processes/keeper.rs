@@ -1,6 +1,6 @@
 //! Commands that do what they can to outlive `docent`, and keepers that do not live as long.
 
-use crate::process::{PATIENCE, is_alive, keepers_of, send, until_dead};
+use crate::process::{PATIENCE, is_alive, keepers_of, send, try_send, until_dead};
 use crate::run::{Run, command, servers};
 use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
@@ -44,7 +44,10 @@ both_backends_in_real_time! {
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
         let (command, docent) = (holder.number().await, holder.id());
         let kill_all = async || {
-            keepers_of(docent).into_iter().for_each(|one| send(one, Signal::KILL));
+            for keeper in keepers_of(docent) {
+                // It may have ended since it was listed.
+                let _ = try_send(keeper, Signal::KILL);
+            }
             is_alive(command)
         };
         eventually(PATIENCE, kill_all, |alive| !alive).await.unwrap();

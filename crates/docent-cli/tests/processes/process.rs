@@ -62,5 +62,10 @@ pub(crate) async fn until_stopped(process: i32) {
 
 /// Sends a signal to one process.
 pub(crate) fn send(process: i32, signal: Signal) {
-    kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
+    try_send(process, signal).unwrap();
+}
+
+/// Sends a signal to one process. An error if it has ended.
+pub(crate) fn try_send(process: i32, signal: Signal) -> rustix::io::Result<()> {
+    kill_process(Pid::from_raw(process).unwrap(), signal)
 }

@@ -5,7 +5,7 @@ use super::rule::Rule;
 use super::state::{State, Trace};
 use super::trace::{Direction, Traced};
 use crate::net::{NetListener, Place, reset_on_drop};
-use docent_server::Armed;
+use docent_server::{Armed, Listener};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -236,7 +236,7 @@ impl Links {
 async fn accept(listener: &mut NetListener, server: SocketAddr, state: &Arc<State>, links: &Links) {
     loop {
         // A failure is that of the one connection that was about to be made, not of the listener.
-        let Ok(client) = listener.accept().await else { continue };
+        let Ok((client, _)) = listener.accept().await else { continue };
         if state.refuses.load(Ordering::SeqCst) {
             reset_on_drop(&client);
             continue;
