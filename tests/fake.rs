@@ -4,8 +4,9 @@
 
 use crate::soon;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use docent::client::ClientBuilder;
 use docent::server::Listener;
-use docent_battery::{Net, NetListener, NetStream};
+use docent_battery::{MemoryNet, Net, NetListener, NetStream};
 use docent_proto::{ConnectRequest, ConnectResponse, Frames, Record, RequestFrame, Response, write_frame};
 use std::io;
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ pub const SESSION: i64 = 0x1234;
 
 /// Server that says what a test tells it to, to one client.
 pub struct FakeServer {
+    net: Net,
     address: SocketAddr,
     listener: Mutex<NetListener>,
 }
@@ -28,15 +30,21 @@ pub struct FakeLink {
 }
 
 impl FakeServer {
-    /// A server on a free port on loopback.
+    /// A server on a network in memory of its own, for paused time.
     pub async fn start() -> Self {
-        Self::start_on(&Net::Loopback).await
+        Self::start_on(&Net::Memory(MemoryNet::new())).await
     }
 
     /// A server on a network.
     pub async fn start_on(net: &Net) -> Self {
         let listener = net.listen().await.unwrap();
-        Self { address: listener.local_addr().unwrap(), listener: Mutex::new(listener) }
+        let address = listener.local_addr().unwrap();
+        Self { net: net.clone(), address, listener: Mutex::new(listener) }
+    }
+
+    /// Settings of a client of this server.
+    pub fn client_builder(&self) -> ClientBuilder {
+        self.net.client_builder(self.connect_string())
     }
 
     /// Its address.

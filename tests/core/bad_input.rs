@@ -100,11 +100,11 @@ async fn fails_to_connect(connect_string: &str, reason: &str) {
     assert!(source.contains(reason), "{source}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_quota_and_codes_that_nobody_knows_are_errors_of_the_call() {
     for (code, kind) in [(-125, ErrorKind::QuotaExceeded), (-9999, ErrorKind::Server(-9999))] {
         let server = FakeServer::start().await;
-        let client = Client::builder(server.connect_string()).build().unwrap();
+        let client = server.client_builder().build().unwrap();
         let play = async {
             let mut link = server.attached(6_000).await;
             while let Ok(asked) = link.request().await {

@@ -184,11 +184,11 @@ fn body(response: &Response) -> Vec<u8> {
 }
 
 /// A server before 3.6 does not know reads of several nodes, says so and closes the link.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn servers_that_know_no_reads_of_several_nodes_are_asked_one_by_one() {
     const CHILDREN: usize = 200;
     let server = FakeServer::start().await;
-    let client = Client::builder(server.connect_string()).operation_timeout(PATIENCE).build().unwrap();
+    let client = server.client_builder().operation_timeout(PATIENCE).build().unwrap();
     let cache = ChildrenCache::new(&client, "/f").unwrap();
     let serve = async {
         let mut refused = 0;

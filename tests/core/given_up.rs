@@ -39,7 +39,7 @@ both_backends! {
 
 /// A server that can deny a session, and a client whose session lasts longer than any test waits.
 async fn denying() -> (TestServer, Client) {
-    let server = Backend::Embedded.start().await;
+    let server = Backend::Memory.start().await;
     let client =
         builder(&server, server.connect_string()).session_timeout(PATIENCE * 2).connect().await.unwrap();
     (server, client)
@@ -57,7 +57,7 @@ async fn deny(server: &TestServer, client: &Client) -> i64 {
     session
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_that_a_server_forgot_for_a_moment_is_ended_with_its_nodes() {
     let (server, client) = denying().await;
     let other = connect(&server).await;
@@ -73,7 +73,7 @@ async fn a_session_that_a_server_forgot_for_a_moment_is_ended_with_its_nodes() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nodes_of_a_session_that_a_server_forgot_are_named_until_it_is_over() {
     let (server, client) = denying().await;
     let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
@@ -93,7 +93,7 @@ async fn nodes_of_a_session_that_a_server_forgot_are_named_until_it_is_over() {
     assert_eq!(Mutex::new(&client, "/lock").unwrap().participants().await.unwrap(), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_waiters_ticket_of_a_session_that_a_server_forgot_is_deleted_while_a_guard_keeps_that() {
     let (server, client) = denying().await;
     let other = connect(&server).await;
@@ -117,7 +117,7 @@ async fn a_waiters_ticket_of_a_session_that_a_server_forgot_is_deleted_while_a_g
     waiting.abort();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_item_of_a_session_that_a_server_forgot_goes_to_another_consumer() {
     let (server, client) = denying().await;
     let other = connect(&server).await;
@@ -131,7 +131,7 @@ async fn an_item_of_a_session_that_a_server_forgot_goes_to_another_consumer() {
     assert_eq!(*soon(others.take()).await.unwrap().item(), 7);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_ephemeral_node_of_unknown_outcome_is_made_again_once_its_session_is_over() {
     let (server, client) = denying().await;
     let proxy = server.proxy().await;
@@ -153,7 +153,7 @@ async fn an_ephemeral_node_of_unknown_outcome_is_made_again_once_its_session_is_
     assert_ne!(created.stat.owner, Some(session));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_close_that_is_answered_by_a_server_that_forgot_the_session_ends_it_all_the_same() {
     let (server, first) = denying().await;
     first.close().await;

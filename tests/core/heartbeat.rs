@@ -87,7 +87,7 @@ fn results(count: usize, failed: Option<(usize, Code)>) -> Vec<MultiResult> {
 }
 
 async fn guards(server: &FakeServer) -> (Client, Vec<MutexGuard>) {
-    let client = Client::builder(server.connect_string()).server_tick(tick()).connect().await.unwrap();
+    let client = server.client_builder().server_tick(tick()).connect().await.unwrap();
     let acquire = (0..GUARDS).map(|n| Mutex::new(&client, &format!("/lock-{n}")).unwrap().acquire());
     let guards = join_all(acquire).await.into_iter().map(Result::unwrap).collect();
     (client, guards)
@@ -113,7 +113,7 @@ async fn third_fails(server: &FakeServer, checks: &Checks) -> (Client, Vec<Mutex
     (client, guards, seen[0][2].clone())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_a_heartbeat_finds_gone_loses_its_guard_alone_and_the_rest_is_checked_at_once() {
     let (server, checks) = (FakeServer::start().await, Checks::default());
     let seen = Arc::clone(&checks);
@@ -137,7 +137,7 @@ async fn a_node_that_a_heartbeat_finds_gone_loses_its_guard_alone_and_the_rest_i
     tokio::select! { () = play => panic!("the client closed the link"), () = test => {} }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_may_not_be_checked_is_held_on_reported_once_and_left_out() {
     let (printed, _logging) = Printed::from_here_on();
     let (server, checks) = (FakeServer::start().await, Checks::default());
@@ -167,7 +167,7 @@ async fn a_node_that_may_not_be_checked_is_held_on_reported_once_and_left_out() 
     tokio::select! { () = play => panic!("the client closed the link"), () = test => {} }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_throttles_heartbeats_is_not_hammered_and_proves_nothing() {
     let (server, checks) = (FakeServer::start().await, Checks::default());
     let seen = Arc::clone(&checks);

@@ -9,12 +9,11 @@ use docent_tests::{PATIENCE, soon};
 use futures_util::future::join_all;
 use std::time::Duration;
 
-/// A link that owes a reply is dropped after a third of this, even if bytes trickle in. On a busy machine an
-/// answer of these tests comes sooner than that.
+/// A link that owes a reply is dropped after a third of this, even if bytes trickle in.
 const TIMEOUT_MS: i32 = 6_000;
 
 fn client(server: &FakeServer) -> Client {
-    Client::builder(server.connect_string()).operation_timeout(PATIENCE).build().unwrap()
+    server.client_builder().operation_timeout(PATIENCE).build().unwrap()
 }
 
 /// Answers listings until the client closes the link.
@@ -125,7 +124,7 @@ fn raw_length(length: i32) -> Vec<u8> {
     length.to_be_bytes().to_vec()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reply_that_makes_no_sense_costs_the_link_and_not_the_session() {
     type Garbage = Box<dyn Fn(i32) -> Vec<u8>>;
     let mut cases: Vec<(&str, Garbage)> = Vec::new();
@@ -165,7 +164,7 @@ async fn a_reply_that_makes_no_sense_costs_the_link_and_not_the_session() {
     soon(join_all(cases)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reply_that_is_cut_off_anywhere_is_asked_for_again() {
     let whole = |xid| reply(xid, 1, 0, &children(1, &[&[0, 0, 0, 1, b'x'][..], &[0; 68]].concat()));
     let cuts = (0..whole(1).len()).map(async |cut| {
@@ -174,7 +173,7 @@ async fn a_reply_that_is_cut_off_anywhere_is_asked_for_again() {
     soon(join_all(cuts)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reply_given_twice_costs_the_link_and_not_the_session() {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -202,7 +201,7 @@ async fn a_reply_given_twice_costs_the_link_and_not_the_session() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn replies_in_the_wrong_order_cost_the_link_and_answer_nobody_wrongly() {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -223,7 +222,7 @@ async fn replies_in_the_wrong_order_cost_the_link_and_answer_nobody_wrongly() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_sends_a_byte_at_a_time_and_never_a_reply_costs_the_link() {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -249,7 +248,7 @@ async fn a_server_that_sends_a_byte_at_a_time_and_never_a_reply_costs_the_link()
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_odd_but_harmless_changes_nothing() {
     type Noise = Box<dyn Fn(i32) -> Vec<u8>>;
     let flood = event(3, 3, b"/flood").repeat(10_000);
@@ -267,7 +266,7 @@ async fn what_is_odd_but_harmless_changes_nothing() {
     soon(join_all(cases.iter().map(|(name, noise)| lives_with(name, noise)))).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_handshake_that_makes_no_sense_is_tried_again() {
     let password = |length: i32| {
         let head: &[u8] = &[0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34];
@@ -290,7 +289,7 @@ async fn a_handshake_that_makes_no_sense_is_tried_again() {
     soon(join_all(cases.iter().map(|(name, garbage)| connects_again(name, false, garbage)))).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_cut_off_anywhere_is_tried_again() {
     let whole = connected(TIMEOUT_MS, SESSION);
     let cases = (0..whole.len() - 1).map(|cut| {
@@ -300,7 +299,7 @@ async fn a_handshake_that_is_cut_off_anywhere_is_tried_again() {
     soon(join_all(cases)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_longest_timeout_there_is_does_no_harm() {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -311,7 +310,7 @@ async fn the_longest_timeout_there_is_does_no_harm() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_hands_out_another_session_ends_the_generation() {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -341,7 +340,7 @@ async fn a_server_that_hands_out_another_session_ends_the_generation() {
     assert_eq!((connection.generation, client.session_id()), (2, Some(SESSION + 2)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reply_before_the_handshake_is_not_taken_for_one() {
     let server = FakeServer::start().await;
     let client = client(&server);

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Seek};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -218,13 +218,19 @@ impl Job {
     }
 }
 
-/// A file at this path that nobody else has: a process of an earlier run may still write to the one there.
-fn new_file(path: &Path) -> Result<File> {
-    fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
-    if path.exists() {
-        fs::remove_file(path)?;
+/// A file at this path that nobody else has: a process of an earlier run, or another run, may still write to
+/// the one there.
+fn new_file(path: &Path) -> io::Result<File> {
+    fs::create_dir_all(path.parent().unwrap_or(path))?;
+    loop {
+        match File::options().read(true).append(true).create_new(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            },
+            opened => return opened,
+        }
     }
-    Ok(File::options().read(true).append(true).create(true).open(path)?)
 }
 
 impl Name {
