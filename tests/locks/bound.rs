@@ -3,10 +3,10 @@
 use docent::guard::Guard;
 use docent::locks::MutexGuard;
 use docent::{Client, ConnectionState, CreateMode, Error, ErrorKind, LostReason, MultiLock, Mutex, RwLock};
-use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends_in_real_time};
+use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::bound::{WAITS, Waits, ends_with, patient};
-use docent_tests::{SHORT_SESSION, Stalled, builder, connect, soon};
+use docent_tests::{connect, soon};
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
 async fn lock(client: &Client, path: &str) -> MutexGuard {
@@ -122,7 +122,7 @@ async fn operation_ends_with_its_guard(server: &TestServer, operation: Operation
     soon(client.close()).await;
 }
 
-both_backends_in_real_time! {
+both_backends! {
     async fn an_operation_bound_to_a_guard_ends_when_the_guard_is_lost(backend: Backend) {
         let cases = Operation::ALL.into_iter().flat_map(|operation| WAITS.map(|waits| (operation, waits)));
         // Each has a tree of its own.
@@ -130,25 +130,6 @@ both_backends_in_real_time! {
             operation_ends_with_its_guard(&backend.start().await, operation, waits).await;
         };
         join_all(cases.map(run)).await;
-    }
-
-    async fn a_process_that_stood_still_until_its_lease_was_over_does_not_send_its_commit(backend: Backend) {
-        let server = backend.start().await;
-        let other = connect(&server).await;
-        for operation in [Operation::Commit, Operation::CommitExactly] {
-            let proxy = server.proxy().await;
-            let connecting = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION);
-            let prepare = async move |client: &Client| operation.prepare(client).await;
-            let holder = Stalled::after(connecting, prepare, async |commit| commit.await).await;
-            // The servers have ended the session by then.
-            let next = lock(&other, "/bound").await;
-            let before = proxy.trace().len();
-            let error = holder.resume().await.unwrap_err();
-            let lost = ErrorKind::Lost(LostReason::LeaseExpired);
-            assert_eq!((error.kind(), error.may_have_applied()), (lost, false), "{operation:?}: {error}");
-            assert!(!proxy.trace()[before..].iter().any(|frame| frame.is_request(OpCode::Multi)), "{operation:?}");
-            soon(next.release()).await.unwrap();
-        }
     }
 
     async fn a_holder_that_waits_for_its_commit_knows_of_its_loss_before_the_next_one_holds(backend: Backend) {
@@ -203,5 +184,34 @@ both_backends_in_real_time! {
         let error = ends_with(&client, Waits::Unsent, lost, write).await;
         assert_eq!((error.kind(), error.may_have_applied()), (ErrorKind::OutcomeUnknown, true), "{error}");
         assert!(error.to_string().contains("the guard was lost"), "{error}");
+    }
+}
+
+mod process {
+    use super::{Operation, lock};
+    use docent::{Client, ErrorKind, LostReason};
+    use docent_battery::{Backend, both_backends_in_real_time};
+    use docent_proto::OpCode;
+    use docent_tests::{SHORT_SESSION, Stalled, builder, connect, soon};
+
+    both_backends_in_real_time! {
+        async fn a_process_that_stood_still_until_its_lease_was_over_does_not_send_its_commit(backend: Backend) {
+            let server = backend.start().await;
+            let other = connect(&server).await;
+            for operation in [Operation::Commit, Operation::CommitExactly] {
+                let proxy = server.proxy().await;
+                let connecting = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION);
+                let prepare = async move |client: &Client| operation.prepare(client).await;
+                let holder = Stalled::after(connecting, prepare, async |commit| commit.await).await;
+                // The servers have ended the session by then.
+                let next = lock(&other, "/bound").await;
+                let before = proxy.trace().len();
+                let error = holder.resume().await.unwrap_err();
+                let lost = ErrorKind::Lost(LostReason::LeaseExpired);
+                assert_eq!((error.kind(), error.may_have_applied()), (lost, false), "{operation:?}: {error}");
+                assert!(!proxy.trace()[before..].iter().any(|frame| frame.is_request(OpCode::Multi)), "{operation:?}");
+                soon(next.release()).await.unwrap();
+            }
+        }
     }
 }

@@ -26,7 +26,6 @@ mod not_acquired;
 mod order;
 mod outage;
 mod partition;
-mod recorded;
 mod reentry;
 mod refused;
 mod restart;

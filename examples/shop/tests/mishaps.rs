@@ -10,12 +10,12 @@ use tokio::time::sleep;
 
 const COPIES: [&str; 3] = ["a", "b", "c"];
 
-/// At most one request in a hundred failed. Orders do not count that had to wait too long: a copy that was killed
-/// may hold the lock until its session ends.
+/// At most one request in a hundred failed. Orders do not count that waited too long or found nothing left: a copy
+/// that was killed may hold the lock until its session ends, and nobody restocks meanwhile.
 #[track_caller]
 fn one_in_a_hundred(report: &Report) {
     assert!(report.requests >= 50, "hardly anybody asked: {report}");
-    let waited = report.failed_orders.get(&503).copied().unwrap_or_default();
+    let waited: usize = [409, 503].iter().filter_map(|status| report.failed_orders.get(status)).sum();
     assert!((report.failed() - waited) * 100 <= report.requests, "{report}");
 }
 
