@@ -44,8 +44,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The code of defects, which only the simulation is built with. Clippy passes the flag to the packages of the
-/// workspace alone, so that their dependencies are not built again.
+/// The code of defects, which only the simulation is built with. Clippy passes the flag to the packages of
+/// the workspace alone, so that their dependencies are not built again.
 fn planted() -> Result<()> {
     let packages: Vec<String> = PLANTED.iter().map(|package| format!("--package {package}")).collect();
     let flags = "-D warnings --cfg docent_planted";

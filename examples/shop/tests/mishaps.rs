@@ -10,8 +10,8 @@ use tokio::time::sleep;
 
 const COPIES: [&str; 3] = ["a", "b", "c"];
 
-/// At most one request in a hundred failed. Orders do not count that waited too long or found nothing left: a copy
-/// that was killed may hold the lock until its session ends, and nobody restocks meanwhile.
+/// At most one request in a hundred failed. Orders do not count that waited too long or found nothing left: a
+/// copy that was killed may hold the lock until its session ends, and nobody restocks meanwhile.
 #[track_caller]
 fn one_in_a_hundred(report: &Report) {
     assert!(report.requests >= 50, "hardly anybody asked: {report}");
