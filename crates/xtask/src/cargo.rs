@@ -8,8 +8,13 @@ pub(crate) fn cargo(arguments: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments.split_whitespace()).current_dir(root());
-    // Cargo sets these for this program. Some build scripts run again when they change, and what depends on
-    // them is built once more.
+    remove_own_package(&mut command);
+    command
+}
+
+/// Removes the variables that cargo sets for this program. Some build scripts run again when they change, and
+/// what depends on them is built once more.
+pub(crate) fn remove_own_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if let Some(name) = name.to_str()
             && (name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
@@ -17,7 +22,6 @@ pub(crate) fn cargo(arguments: &str) -> Command {
             command.env_remove(name);
         }
     }
-    command
 }
 
 pub(crate) fn root() -> PathBuf {

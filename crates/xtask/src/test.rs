@@ -114,6 +114,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         false => run_stages(&arguments, &mut report),
     };
     print!("{report}");
+    if let Err(error) = &done {
+        report.fail(error);
+    }
     if let Some(file) = &arguments.junit {
         done = done.and(fs::write(file, report.junit()).with_context(|| format!("cannot write {file}")));
     }

@@ -6,12 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Branches of which the first that exists is what a change is compared with.
-const BASES: [&str; 3] = ["@{upstream}", "origin/main", "main"];
+const BASES: [&str; 4] = ["origin/HEAD", "origin/main", "main", "@{upstream}"];
 
-/// The package whose documentation includes pages from outside of the packages.
-const DOCUMENTED: &str = "docent";
-/// These pages.
-const PAGES: [&str; 2] = ["docs", "README.md"];
+/// Packages whose tests or documentation read files outside of their folders: these files, or their folder, and
+/// the packages.
+const READERS: [(&str, &[&str]); 4] = [
+    ("docs", &["docent", "docent-cli", "docent-tests"]),
+    ("README.md", &["docent", "docent-tests"]),
+    ("examples", &["docent-tests"]),
+    // It looks at the sources of all crates.
+    ("crates", &["xtask"]),
+];
 
 /// A package of the workspace.
 #[derive(Debug)]
@@ -35,14 +40,17 @@ pub(super) fn packages() -> Result<Option<BTreeSet<String>>> {
 
 /// Files that differ, below the root.
 fn files() -> Result<Vec<PathBuf>> {
-    let base = BASES.iter().find_map(|branch| git(&["merge-base", "HEAD", branch]).ok());
-    let base =
-        base.with_context(|| format!("there is no branch to compare with: none of {BASES:?} exists"))?;
+    let base = |branch: &&'static str| git(&["merge-base", "HEAD", branch]).ok().map(|base| (*branch, base));
+    let (branch, base) = BASES.iter().find_map(|branch| base(branch)).with_context(|| {
+        format!("there is no branch to compare with: HEAD has no ancestor in common with any of {BASES:?}")
+    })?;
     let base = base.trim();
-    println!("changes since {base}");
-    let (changed, new) =
-        (git(&["diff", "--name-only", base])?, git(&["ls-files", "--others", "--exclude-standard"])?);
-    Ok(changed.lines().chain(new.lines()).map(PathBuf::from).collect())
+    println!("changes since {base}, where the branch left {branch}");
+    // The old name of a file that has another one now is a change, too.
+    let changed = git(&["diff", "--no-renames", "--name-only", "-z", base])?;
+    let new = git(&["ls-files", "--others", "--exclude-standard", "-z"])?;
+    let files = changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
+    Ok(files.map(PathBuf::from).collect())
 }
 
 fn git(arguments: &[&str]) -> Result<String> {
@@ -74,13 +82,12 @@ impl Package {
 }
 
 fn affected(workspace: &[Package], files: &[PathBuf]) -> Option<BTreeSet<String>> {
-    let (mut changed, mut pages) = (BTreeSet::new(), false);
+    let mut changed = BTreeSet::new();
     for file in files {
         // The innermost: packages are in folders of others, too.
         let owner = workspace.iter().filter(|package| file.starts_with(&package.folder));
         match owner.max_by_key(|package| package.folder.components().count()) {
             Some(package) => changed.extend([package.name.clone()]),
-            None if PAGES.iter().any(|page| file.starts_with(page)) => pages = true,
             None if file.extension().is_some_and(|extension| extension == "md") => {}
             None => return None,
         }
@@ -96,8 +103,9 @@ fn affected(workspace: &[Package], files: &[PathBuf]) -> Option<BTreeSet<String>
         }
         changed.extend(more);
     }
-    // No other package depends on the pages.
-    changed.extend(pages.then(|| DOCUMENTED.to_owned()));
+    // Nobody depends on what these read.
+    let read = READERS.iter().filter(|(path, _)| files.iter().any(|file| file.starts_with(path)));
+    changed.extend(read.flat_map(|(_, readers)| readers.iter().map(|reader| (*reader).to_owned())));
     Some(changed)
 }
 
@@ -112,6 +120,7 @@ mod tests {
             needs: needs.iter().map(PathBuf::from).collect(),
         };
         let workspace = [
+            package("examples", "examples", &["crates/docent"]),
             package("core", "crates/core", &[]),
             package("locks", "crates/locks", &["crates/core"]),
             package("docent", "crates/docent", &["crates/locks"]),
@@ -124,8 +133,11 @@ mod tests {
 
     #[test]
     fn packages_that_depend_on_a_changed_one_are_tested_too() {
-        assert_eq!(affected_by(&["crates/locks/src/lib.rs"]).unwrap(), ["docent", "locks", "tests"]);
-        let all = ["core", "docent", "locks", "simulation", "tests"];
+        assert_eq!(
+            affected_by(&["crates/locks/src/lib.rs"]).unwrap(),
+            ["docent", "examples", "locks", "tests", "xtask"]
+        );
+        let all = ["core", "docent", "examples", "locks", "simulation", "tests", "xtask"];
         assert_eq!(affected_by(&["crates/core/src/lib.rs"]).unwrap(), all);
     }
 
@@ -136,8 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_the_documentation_includes_are_part_of_docent() {
-        assert_eq!(affected_by(&["docs/guide/queue.md"]).unwrap(), ["docent"]);
+    fn packages_that_read_a_file_of_others_are_tested_too() {
+        let readers = ["docent", "docent-cli", "docent-tests"];
+        assert_eq!(affected_by(&["docs/guide/queue.md"]).unwrap(), readers);
+        assert_eq!(affected_by(&["examples/counter/main.rs"]).unwrap(), ["docent-tests", "examples"]);
         assert_eq!(affected_by(&["CONTRIBUTING.md"]).unwrap(), [""; 0]);
     }
 

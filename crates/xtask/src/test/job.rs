@@ -1,5 +1,6 @@
 use super::cpu::cpu_at_end;
-use crate::cargo::{cargo, target};
+use super::summary::Summary;
+use crate::cargo::{cargo, remove_own_package, target};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use std::fmt;
@@ -47,6 +48,8 @@ impl fmt::Display for Name {
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) name: Name,
+    /// Number of its tests; 0 where that is not known.
+    pub(super) tests: usize,
     /// Its standard output and standard error.
     pub(super) output: String,
     /// `Err` when it could not be run.
@@ -177,6 +180,7 @@ impl Job {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(&self.folder).stdin(Stdio::null());
+        remove_own_package(&mut command);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -201,7 +205,7 @@ impl Job {
         let (mut output, mut cpu) = (Vec::new(), Duration::ZERO);
         let status = self.run_into(&mut output, &mut cpu);
         let output = String::from_utf8_lossy(&output).into_owned();
-        Done { name: self.name.clone(), output, status, wall: started.elapsed(), cpu }
+        Done { name: self.name.clone(), tests: self.tests, output, status, wall: started.elapsed(), cpu }
     }
 
     /// It writes to a file, because a process that a failed test left behind would keep a pipe open.
@@ -240,13 +244,16 @@ impl Name {
 }
 
 impl Done {
-    /// Fails if the program did in a way that its harness has not reported. `failed` is the number of tests
-    /// that failed according to the harness.
-    pub(super) fn check(&self, failed: u64) -> Result<()> {
-        let name = &self.name;
+    /// Fails if the program did in a way that its harness has not reported in `summary`, or has not run all
+    /// of its tests.
+    pub(super) fn check(&self, summary: Summary) -> Result<()> {
+        let (name, tests) = (&self.name, self.tests);
+        let Summary { passed, failed, skipped } = summary;
         let status = self.status.as_ref().map_err(|error| anyhow!("{name}: {error:#}"))?;
         ensure!(status.success() || failed > 0, "{name}: {status}");
         ensure!(self.output.contains("test result: "), "{name}: it ended without a result, {status}");
+        let ended = passed + failed + skipped;
+        ensure!(ended >= tests as u64, "{name}: it has {tests} tests and ran {ended}");
         Ok(())
     }
 }
@@ -307,20 +314,23 @@ mod tests {
         let done = Job::script("left behind", "sleep 60 & echo out; echo err >&2; exit 3", 1).run();
         assert_eq!((&*done.output, done.status.as_ref().unwrap().code()), ("out\nerr\n", Some(3)));
         assert!(done.wall < Duration::from_secs(60));
-        assert_eq!(done.check(0).unwrap_err().to_string(), "left behind: exit status: 3");
+        assert_eq!(done.check(Summary::default()).unwrap_err().to_string(), "left behind: exit status: 3");
     }
 
     #[test]
     fn a_program_that_ends_without_a_result_has_failed() {
-        let check = |script| Job::script("without a result", script, 1).run().check(0);
-        let error = check("echo 'test a ... ok'").unwrap_err();
+        let summary = Summary { passed: 1, ..Summary::default() };
+        let check = |script, tests| Job::script("without a result", script, tests).run().check(summary);
+        let error = check("echo 'test a ... ok'", 1).unwrap_err();
         assert_eq!(error.to_string(), "without a result: it ended without a result, exit status: 0");
-        check("echo 'test result: ok. 1 passed'").unwrap();
+        check("echo 'test result: ok. 1 passed'", 1).unwrap();
+        let error = check("echo 'test result: ok. 1 passed'", 2).unwrap_err();
+        assert_eq!(error.to_string(), "without a result: it has 2 tests and ran 1");
     }
 
     #[test]
     fn a_program_that_cannot_be_run_is_told() {
         let job = Job { program: "/no/such/program".into(), ..Job::script("missing", "", 1) };
-        assert!(job.run().check(0).unwrap_err().to_string().contains("cannot run"));
+        assert!(job.run().check(Summary::default()).unwrap_err().to_string().contains("cannot run"));
     }
 }

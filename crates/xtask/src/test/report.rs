@@ -14,6 +14,8 @@ const SLOWEST: usize = 20;
 pub(super) struct Report {
     pub(super) summary: Summary,
     binaries: Vec<Binary>,
+    /// Failures of a run in which no test failed: of a build, or of a stage without tests.
+    failures: Vec<String>,
 }
 
 /// A program with tests that has ended.
@@ -54,7 +56,7 @@ impl Report {
             panics.add_line(line);
             tests.extend(Test::of(line));
         }
-        let error = done.check(summary.failed).err();
+        let error = done.check(summary).err();
         if error.is_some() {
             summary = without_result(&tests);
         }
@@ -72,6 +74,15 @@ impl Report {
         self.summary += summary;
         self.binaries.push(Binary { name, summary, wall, cpu, tests, failed, error });
         summary.failed
+    }
+
+    /// Counts the failure of a run as that of a test, unless a test failed: whoever reads the closing line or the
+    /// report sees that something did.
+    pub(super) fn fail(&mut self, error: &Error) {
+        if self.summary.failed == 0 {
+            self.summary.failed = 1;
+            self.failures.push(format!("{error:#}"));
+        }
     }
 
     /// Fails where something did.
@@ -117,6 +128,15 @@ impl Report {
                 let _ = writeln!(xml, "    {case}<error>{error}</error></testcase>");
             }
             xml += "  </testsuite>\n";
+        }
+        for failure in &self.failures {
+            let case = "<testcase classname=\"stages\" name=\"run\" time=\"0\">";
+            let error = escaped(failure);
+            let _ = writeln!(
+                xml,
+                "  <testsuite name=\"stages\" tests=\"1\" failures=\"1\" skipped=\"0\" time=\"0\">"
+            );
+            let _ = writeln!(xml, "    {case}<error>{error}</error></testcase>\n  </testsuite>");
         }
         xml + "</testsuites>\n"
     }
@@ -220,7 +240,7 @@ mod tests {
 
     fn report(script: &str) -> Report {
         let mut report = Report::default();
-        let done = Job::script(&format!("--test {}", script.len()), script, 1).run();
+        let done = Job::script(&format!("--test {}", script.len()), script, 0).run();
         report.add(done);
         report
     }
@@ -302,6 +322,17 @@ test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out';
         assert_eq!(doc, "cargo test --all-features --workspace --doc -- src/lib.rs");
         let newer = again(&name("AS=3.9 ", "--test core"), "a::b");
         assert_eq!(newer, "AS=3.9 cargo test --all-features --test core -- --include-ignored --exact a::b");
+    }
+
+    #[test]
+    fn the_failure_of_a_stage_is_counted_once_and_reported() {
+        let mut passed = report("echo 'test result: ok. 1 passed; 0 failed; 0 ignored'");
+        passed.fail(&anyhow::anyhow!("no compiler & no linker"));
+        assert_eq!(passed.summary.to_string(), "1 passed, 1 failed, 0 skipped");
+        assert!(passed.junit().contains("<error>no compiler &amp; no linker</error>"));
+        let mut failed = report(ONE_FAILS);
+        failed.fail(&anyhow::anyhow!("1 tests failed"));
+        assert_eq!(failed.summary.failed, 1);
     }
 
     #[test]
