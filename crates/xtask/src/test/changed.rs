@@ -8,8 +8,8 @@ use std::process::Command;
 /// Branches of which the first that exists is what a change is compared with.
 const BASES: [&str; 4] = ["origin/HEAD", "origin/main", "main", "@{upstream}"];
 
-/// Packages whose tests or documentation read files outside of their folders: these files, or their folder, and
-/// the packages.
+/// Packages whose tests or documentation read files outside of their folders: these files, or their folder,
+/// and the packages.
 const READERS: [(&str, &[&str]); 4] = [
     ("docs", &["docent", "docent-cli", "docent-tests"]),
     ("README.md", &["docent", "docent-tests"]),
@@ -41,7 +41,7 @@ pub(super) fn packages() -> Result<Option<BTreeSet<String>>> {
 /// Files that differ, below the root.
 fn files() -> Result<Vec<PathBuf>> {
     let base = |branch: &&'static str| git(&["merge-base", "HEAD", branch]).ok().map(|base| (*branch, base));
-    let (branch, base) = BASES.iter().find_map(|branch| base(branch)).with_context(|| {
+    let (branch, base) = BASES.iter().find_map(base).with_context(|| {
         format!("there is no branch to compare with: HEAD has no ancestor in common with any of {BASES:?}")
     })?;
     let base = base.trim();
