@@ -134,7 +134,8 @@ fn install() -> Result<()> {
     packages::ensure_python()
 }
 
-/// The tests of the packages that have changed, and of those that depend on them.
+/// The tests of the packages that have changed, and of those that depend on them, without tests that need other
+/// software.
 fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let affected = changed::packages()?;
     if affected.as_ref().is_some_and(BTreeSet::is_empty) {
@@ -142,12 +143,11 @@ fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
         return Ok(());
     }
     let mut stages = Stages::start();
-    stages.run("packages", install)?;
     // All of them: a smaller selection has other features, and would be built anew.
-    let Built { mut jobs, shared_server, complete } = stages.run("build", job::build)?;
+    let Built { mut jobs, complete, .. } = stages.run("build", job::build)?;
     jobs.retain(|job| affected.as_ref().is_none_or(|affected| affected.contains(&job.package)));
-    let _server = stages.run("shared server", || share(shared_server.as_deref(), &mut jobs))?;
     jobs.push(job::doc_tests());
+    jobs.iter_mut().for_each(Job::leave_out_ignored);
     stages.run("tests", || {
         runner::run(jobs, arguments.jobs, |done| report.add(done));
         Ok(())

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 pub(super) const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
+/// Argument of a test binary that makes it run its ignored tests, too.
+const IGNORED_TOO: &str = "--include-ignored";
+
 /// A program that runs tests and reports as Rust's test harness does.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
@@ -88,7 +91,7 @@ pub(super) fn build() -> Result<Built> {
     }
     let status = child.wait()?;
     for job in &mut jobs {
-        (job.tests, job.slow) = (job.count("--include-ignored"), job.count("--ignored"));
+        (job.tests, job.slow) = (job.count(IGNORED_TOO), job.count("--ignored"));
     }
     let complete = match status.success() {
         true => Ok(()),
@@ -106,7 +109,7 @@ fn program(message: &Value, name: &str) -> Option<PathBuf> {
 
 /// All doc tests, in one job.
 pub(super) fn doc_tests() -> Job {
-    let command = cargo(&format!("{TESTS} --doc -- --include-ignored"));
+    let command = cargo(&format!("{TESTS} --doc -- {IGNORED_TOO}"));
     Job {
         name: Name::of("--workspace --doc"),
         package: String::new(),
@@ -138,7 +141,7 @@ impl Job {
             package: package.to_owned(),
             program: program.into(),
             // The harness tells how long each test took on nightly only, or with this variable.
-            arguments: ["--include-ignored", "-Zunstable-options", "--report-time"].map(str::to_owned).into(),
+            arguments: [IGNORED_TOO, "-Zunstable-options", "--report-time"].map(str::to_owned).into(),
             environment: vec![
                 ("RUSTC_BOOTSTRAP", "1".to_owned()),
                 // As cargo sets it.
@@ -158,6 +161,12 @@ impl Job {
         job.environment.push((variable.0, variable.1.to_owned()));
         job.tests = 0;
         job
+    }
+
+    /// Runs no ignored tests: those that need other software.
+    pub(super) fn leave_out_ignored(&mut self) {
+        self.arguments.retain(|argument| argument != IGNORED_TOO);
+        self.slow = 0;
     }
 
     /// Runs it with one variable more. Its name does not say so.
@@ -326,6 +335,15 @@ mod tests {
         check("echo 'test result: ok. 1 passed'", 1).unwrap();
         let error = check("echo 'test result: ok. 1 passed'", 2).unwrap_err();
         assert_eq!(error.to_string(), "without a result: it has 2 tests and ran 1");
+    }
+
+    #[test]
+    fn ignored_tests_can_be_left_out() {
+        let mut job = Job::script("ignored", "echo \"$0\"", 1);
+        job.arguments.push(IGNORED_TOO.to_owned());
+        assert_eq!(job.run().output, format!("{IGNORED_TOO}\n"));
+        job.leave_out_ignored();
+        assert_eq!(job.run().output, "sh\n");
     }
 
     #[test]

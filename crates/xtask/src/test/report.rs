@@ -76,8 +76,8 @@ impl Report {
         summary.failed
     }
 
-    /// Counts the failure of a run as that of a test, unless a test failed: the closing line and the report then
-    /// show that something did.
+    /// Counts the failure of a run as that of a test, unless a test failed: the closing line and the report
+    /// then show that something did.
     pub(super) fn fail(&mut self, error: &Error) {
         if self.summary.failed == 0 {
             self.summary.failed = 1;
