@@ -134,8 +134,8 @@ fn install() -> Result<()> {
     packages::ensure_python()
 }
 
-/// The tests of the packages that have changed, and of those that depend on them, without tests that need other
-/// software.
+/// The tests of the packages that have changed, and of those that depend on them, without tests that need
+/// other software.
 fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let affected = changed::packages()?;
     if affected.as_ref().is_some_and(BTreeSet::is_empty) {
