@@ -26,12 +26,6 @@ use tokio::task::JoinSet;
 
 const MIB: usize = 1 << 20;
 
-/// How long attackers of one kind go on.
-const SIEGE: Duration = Duration::from_secs(1);
-
-/// A bystander waits for no answer this long, on a busy machine either.
-const LONG: Duration = Duration::from_secs(1);
-
 /// Open files that the process asks for, more than any test here needs.
 const OPEN_FILES: u64 = 4_096;
 
@@ -123,7 +117,7 @@ where
 {
     let mut crowd = JoinSet::new();
     for number in 0..count {
-        crowd.spawn(tokio::time::timeout(SIEGE, attack(number)));
+        crowd.spawn(tokio::time::timeout(Duration::from_secs(2), attack(number)));
     }
     // An attacker that is stuck for long has been stopped by the server.
     crowd.join_all().await;
@@ -169,7 +163,7 @@ where
     let p99 = times[times.len() * 99 / 100];
     let grown = memory.most.load(Ordering::Relaxed).saturating_sub(before);
     eprintln!("{name}: p99 {p99:?} of {}, {} MiB more", times.len(), grown >> 20);
-    assert!(p99 < LONG, "{name}: p99 of a bystander is {p99:?}");
+    assert!(p99 < Duration::from_millis(500), "{name}: p99 of a bystander is {p99:?}");
     assert!(grown < limits().memory(), "{name}: {} MiB more than before", grown >> 20);
     server.stop().await;
 }
