@@ -65,12 +65,7 @@ async fn a_session_that_a_server_forgot_for_a_moment_is_ended_with_its_nodes() {
     let session = deny(&server, &client).await;
     soon(async { while other.exists("/mine").await.unwrap().is_some() {} }).await;
     assert!(!server.as_embedded().unwrap().sessions().contains(&session));
-    soon(async {
-        while !client.health().lingering_nodes.is_empty() {
-            docent_tests::pause().await;
-        }
-    })
-    .await;
+    until(async || client.health().lingering_nodes.is_empty()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,12 +79,7 @@ async fn nodes_of_a_session_that_a_server_forgot_are_named_until_it_is_over() {
     assert_eq!(health.lingering_nodes, [guard.path()]);
     assert!(health.to_string().contains(&guard.path()), "{health}");
     drop(guard);
-    soon(async {
-        while !client.health().lingering_nodes.is_empty() {
-            docent_tests::pause().await;
-        }
-    })
-    .await;
+    until(async || client.health().lingering_nodes.is_empty()).await;
     assert_eq!(Mutex::new(&client, "/lock").unwrap().participants().await.unwrap(), []);
 }
 

@@ -170,7 +170,7 @@ fn check(log: &Log, total: u64, kills: usize) {
 
 both_backends_in_real_time! {
     async fn nothing_is_lost_doubled_or_out_of_order_when_consumers_are_killed(backend: Backend) {
-        let total: u64 = 6_000;
+        let total = crate::soak::items(6_000);
         let server = backend.start().await;
         let judge = connect(&server).await;
         let log = Shared::default();

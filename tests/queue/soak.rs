@@ -1,6 +1,6 @@
 //! A long run of consumers that drop, give back, cancel and die at random.
 //!
-//! `DOCENT_SOAK_ITEMS` says how many items there are; 2,000 without.
+//! The variable `DOCENT_SOAK_ITEMS` sets the number of items. Its default is 2,000.
 
 use crate::jobs::QUEUE;
 use docent::queue::{AckError, DeadReason};
@@ -140,9 +140,14 @@ async fn settle(delivery: Delivery<u64>, log: &Shared, dice: &mut Dice) {
     }
 }
 
+/// Number of items of a long run.
+pub(crate) fn items(default: u64) -> u64 {
+    std::env::var("DOCENT_SOAK_ITEMS").map_or(default, |items| items.parse().unwrap())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_item_is_acknowledged_once_or_was_handed_out_too_often() {
-    let total: u64 = std::env::var("DOCENT_SOAK_ITEMS").map_or(2_000, |items| items.parse().unwrap());
+    let total = items(2_000);
     let server = Backend::Embedded.start().await;
     let judge = docent_tests::connect(&server).await;
     let log = Shared::default();

@@ -38,6 +38,8 @@ struct Sample {
     scripts: u32,
     /// Time for simulated runs.
     simulation: Duration,
+    /// Items in long runs of a queue, if not as many as the tests choose.
+    queue_items: Option<&'static str>,
     target: Target,
 }
 
@@ -45,6 +47,7 @@ struct Sample {
 const SMALL: Sample = Sample {
     scripts: 500,
     simulation: Duration::from_secs(60),
+    queue_items: None,
     target: Target { limit: Duration::from_secs(8 * 60), without: SET_UP, with: None },
 };
 
@@ -52,6 +55,7 @@ const SMALL: Sample = Sample {
 const FULL: Sample = Sample {
     scripts: 2_000,
     simulation: Duration::from_secs(4 * 60),
+    queue_items: Some("20000"),
     target: Target { limit: Duration::from_secs(25 * 60), without: &[], with: Some("`cargo xtask check`") },
 };
 
@@ -163,6 +167,9 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let Built { mut jobs, shared_server, complete } = stages.run("build", job::build)?;
     let released = stages.run("release build", build_released);
     let server = stages.run("shared server", || share(shared_server.as_deref(), &mut jobs))?;
+    if let Some(items) = sample.queue_items {
+        jobs.iter_mut().for_each(|job| job.set("DOCENT_SOAK_ITEMS", items));
+    }
     // Watches and the mechanisms on top of them, where the servers say which transaction an event is of.
     let newer: Vec<_> = jobs
         .iter()
