@@ -12,7 +12,7 @@ mod summary;
 use crate::stages::{Stages, Target};
 use crate::versions::EMBEDDED_AS;
 use crate::{differential, packages, simulate};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use job::{Built, Job};
 use report::Report;
 use shared_server::SharedServer;
@@ -86,7 +86,10 @@ impl Arguments {
         };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
-            let mut value = || rest.next().with_context(|| format!("{argument} needs a value"));
+            let mut value = || {
+                let value = rest.next().filter(|value| !value.starts_with("--"));
+                value.with_context(|| format!("{argument} needs a value"))
+            };
             match argument.as_str() {
                 "--jobs" => {
                     let jobs = value()?;
@@ -113,22 +116,27 @@ impl Arguments {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();
-    let mut done = match arguments.changed {
+    let done = match arguments.changed {
         true => run_changed(&arguments, &mut report),
         false => run_stages(&arguments, &mut report),
     };
     print!("{report}");
-    if let Err(error) = &done {
-        report.fail(error);
-    }
-    if let Some(file) = &arguments.junit {
-        done = done.and(fs::write(file, report.junit()).with_context(|| format!("cannot write {file}")));
-    }
-    if let Err(error) = &done {
+    let mut failed = false;
+    let mut fail = |report: &mut Report, error| {
         eprintln!("error: {error:#}");
+        report.fail(&error);
+        failed = true;
+    };
+    if let Err(error) = done {
+        fail(&mut report, error);
+    }
+    if let Some(file) = &arguments.junit
+        && let Err(error) = fs::write(file, report.junit())
+    {
+        fail(&mut report, anyhow!(error).context(format!("cannot write {file}")));
     }
     println!("{}", report.summary);
-    if done.is_err() { std::process::exit(1) } else { Ok(()) }
+    if failed { std::process::exit(1) } else { Ok(()) }
 }
 
 fn install() -> Result<()> {
@@ -188,7 +196,7 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
         runner::run(jobs, *at_once, |done| report.add(done));
         Ok(())
     })?;
-    drop(server);
+    let served = server.map_or(Ok(()), SharedServer::stop);
     let tested = report.outcome();
     ensure!(
         has_newer || complete.is_err(),
@@ -197,7 +205,7 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let compared = stages.run("differential", || differential::stage(sample.scripts));
     let simulated = stages.run("simulation", || simulate::stage(sample.simulation));
     stages.finish(Some(&sample.target));
-    complete.and(released).and(tested).and(compared).and(simulated)
+    complete.and(released).and(served).and(tested).and(compared).and(simulated)
 }
 
 /// Builds what only the later stages need.
@@ -238,6 +246,7 @@ mod tests {
         for (wrong, told) in [
             ("--jobs 0", "--jobs 0 must be a number from 1"),
             ("--jobs", "--jobs needs a value"),
+            ("--junit --full", "--junit needs a value"),
             ("--fast", "unknown argument --fast"),
             ("--full --changed", "--changed and --full exclude each other"),
         ] {

@@ -1,5 +1,6 @@
 use anyhow::{Context, Result, ensure};
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// Variable by which test binaries learn of it.
@@ -32,6 +33,15 @@ impl SharedServer {
         ensure!(!server.address.is_empty(), "the shared server did not start");
         Ok(server)
     }
+
+    /// Stops it. Fails if it has ended already: that explains why tests failed.
+    pub(super) fn stop(self) -> Result<()> {
+        let address = &self.address;
+        let connected = TcpStream::connect(address);
+        connected
+            .map(drop)
+            .with_context(|| format!("the shared ZooKeeper at {address} ended before the tests"))
+    }
 }
 
 impl Drop for SharedServer {
@@ -45,6 +55,7 @@ impl Drop for SharedServer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
 
     fn started(script: &str) -> Result<SharedServer> {
         SharedServer::start(Command::new("sh").args(["-c", script]))
@@ -52,9 +63,18 @@ mod tests {
 
     #[test]
     fn its_address_is_known_once_it_serves_and_it_ends_with_the_run() {
-        let server = started("echo 127.0.0.1:2181; cat").unwrap();
-        assert_eq!(server.address, "127.0.0.1:2181");
-        drop(server);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = started(&format!("echo {address}; cat")).unwrap();
+        assert_eq!(server.address, address);
+        server.stop().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_ends_before_the_tests_is_an_error() {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = started(&format!("echo {address}")).unwrap().stop().unwrap_err();
+        assert_eq!(error.to_string(), format!("the shared ZooKeeper at {address} ended before the tests"));
     }
 
     #[test]
