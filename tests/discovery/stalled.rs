@@ -2,7 +2,8 @@
 
 use docent::Client;
 use docent::discovery::{Instance, Registry};
-use docent_battery::{Backend, TestServer, both_backends_in_real_time};
+use docent_battery::{Backend, Proxy, TestServer, Traced, both_backends_in_real_time};
+use docent_proto::EventKind;
 use docent_tests::{SESSION, Stalled, builder, connect, soon, tick, until};
 use std::fs;
 use std::process::Stdio;
@@ -49,6 +50,7 @@ async fn stalled(server: &TestServer, updates: u32, act: Act) -> Stalled<()> {
 
 /// A process of several threads with a registered instance. It is stopped once that was updated.
 struct Stopped {
+    proxy: Proxy,
     process: Child,
     input: ChildStdin,
     says: Lines<BufReader<ChildStdout>>,
@@ -57,12 +59,13 @@ struct Stopped {
 impl Stopped {
     async fn start(server: &TestServer, act: &str, thread: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_instance"));
-        command.args([&server.address().to_string(), server.root()]);
+        let proxy = server.proxy().await;
+        command.args([&proxy.connect_string(), server.root()]);
         command.args([SESSION, tick()].map(|time| time.as_millis().to_string())).args([act, thread]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut stopped = Self { process, input, says: BufReader::new(output).lines() };
+        let mut stopped = Self { proxy, process, input, says: BufReader::new(output).lines() };
         assert_eq!(soon(stopped.says.next_line()).await.unwrap().as_deref(), Some("ready"));
         stopped.signal("-STOP").await;
         stopped
@@ -89,6 +92,15 @@ impl Stopped {
         unread.sum()
     }
 
+    /// Waits until an event about the deletion of the instance's node is in its socket.
+    async fn until_told(&self) {
+        let is_told = |frame: &Traced| frame.event == Some(EventKind::Deleted);
+        self.proxy.until(|trace| trace.iter().any(is_told)).await;
+        let trace = self.proxy.trace();
+        let event = trace.iter().find(|frame| is_told(frame)).map_or(0, |frame| frame.length);
+        until(async || self.unread() >= event).await;
+    }
+
     /// Lets the process act, and waits until it has.
     async fn resume(mut self) {
         self.input.write_all(b"go\n").await.unwrap();
@@ -107,16 +119,12 @@ both_backends_in_real_time! {
         for (act, thread) in cases.repeat(TURNS) {
             let other = connect(&server).await;
             let process = Stopped::start(&server, act, thread).await;
-            // Whatever it had asked is answered by then.
-            other.get(NODE).await.unwrap();
-            let answered = process.unread();
             other.delete(NODE, None).await.unwrap();
             let registry = Registry::new(&other, FOLDER).unwrap();
             let registration = soon(registry.register(instance("new"))).await.unwrap();
             soon(registration.update(instance("newer"))).await.unwrap();
             let before = other.get(NODE).await.unwrap();
-            // The servers' event about the deletion may take a while.
-            until(async || process.unread() > answered).await;
+            process.until_told().await;
             process.resume().await;
             let after = other.get(NODE).await.unwrap();
             assert_eq!((after.stat, after.data), (before.stat, before.data), "{act} {thread}");
