@@ -68,12 +68,22 @@ impl Stopped {
         let mut stopped = Self { proxy, process, input, says: BufReader::new(output).lines() };
         assert_eq!(soon(stopped.says.next_line()).await.unwrap().as_deref(), Some("ready"));
         stopped.signal("-STOP").await;
+        until(async || stopped.stands_still()).await;
         stopped
     }
 
     async fn signal(&self, signal: &str) {
         let id = self.process.id().unwrap().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().await.unwrap().success());
+    }
+
+    /// True once all of its threads have stopped: on a busy machine some go on for a while after the signal.
+    fn stands_still(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.process.id().unwrap())).unwrap();
+        threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("stat")).unwrap()).all(|stat| {
+            let (_, state) = stat.rsplit_once(") ").unwrap();
+            state.starts_with('T')
+        })
     }
 
     /// Bytes that its sockets have received and it has not read.
