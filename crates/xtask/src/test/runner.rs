@@ -61,7 +61,7 @@ fn sign_of_life(seconds: u64, behind: &Progress, all: usize, running: &[Job]) ->
     let failed = behind.failed + each.iter().map(|(_, progress)| progress.failed).sum::<u64>();
     let running = each.iter().map(|(job, progress)| match job.tests {
         0 => job.name.to_string(),
-        tests => format!("{} ({} of {tests})", job.name, progress.ended),
+        tests => format!("{} ({} of {tests}{})", job.name, progress.ended, over_a_minute(&progress.slow)),
     });
     let running: Vec<_> = running.collect();
     let of_all = if all > 0 { format!(" of {all}") } else { String::new() };
@@ -74,16 +74,29 @@ fn sign_of_life(seconds: u64, behind: &Progress, all: usize, running: &[Job]) ->
 struct Progress {
     ended: usize,
     failed: u64,
+    /// Those that run for more than a minute.
+    slow: Vec<String>,
 }
 
 impl Progress {
     fn of(output: &str) -> Self {
-        let ends = output.lines().filter(|line| line.starts_with("test ") && line.contains(" ... "));
-        ends.fold(Self::default(), |progress, line| Self {
-            ended: progress.ended + 1,
-            failed: progress.failed + u64::from(line.contains(" ... FAILED")),
-        })
+        let mut progress = Self::default();
+        for line in output.lines() {
+            let Some(line) = line.strip_prefix("test ") else { continue };
+            if let Some(name) = line.strip_suffix(" has been running for over 60 seconds") {
+                progress.slow.push(name.to_owned());
+            } else if let Some((name, result)) = line.split_once(" ... ") {
+                progress.ended += 1;
+                progress.failed += u64::from(result.starts_with("FAILED"));
+                progress.slow.retain(|slow| slow != name);
+            }
+        }
+        progress
     }
+}
+
+fn over_a_minute(tests: &[String]) -> String {
+    if tests.is_empty() { String::new() } else { format!("; over a minute: {}", tests.join(", ")) }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -111,11 +124,16 @@ mod tests {
 
     #[test]
     fn a_sign_of_life_says_how_far_each_job_is() {
-        let job = Job::script("far", "echo 'test a ... ok'; echo 'test b ... FAILED'; echo 'test c'", 9);
+        let output = "test a ... ok\ntest b has been running for over 60 seconds\n\
+            test c has been running for over 60 seconds\ntest b ... FAILED\ntest d";
+        let job = Job::script("far", &format!("echo '{output}'"), 9);
         job.run();
-        let behind = Progress { ended: 3, failed: 1 };
+        let behind = Progress { ended: 3, failed: 1, slow: Vec::new() };
         let sign = sign_of_life(75, &behind, 20, &[job, Job::script("unknown", "", 0)]);
-        assert_eq!(sign, "    75 s: 5 of 20 tests, 2 failed; running: far (2 of 9), unknown");
+        assert_eq!(
+            sign,
+            "    75 s: 5 of 20 tests, 2 failed; running: far (2 of 9; over a minute: c), unknown"
+        );
         assert_eq!(sign_of_life(5, &Progress::default(), 0, &[]), "     5 s: 0 tests; running: ");
     }
 }
