@@ -12,12 +12,16 @@ pub use refusals::{frames_since, refuses_bad_paths};
 pub use stalled::Stalled;
 
 use docent::client::ClientBuilder;
+use docent::recipe::RecipeKind;
 use docent::{Client, ErrorKind};
 use docent_battery::{ServerOptions, TestServer};
 use std::error::Error;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
+
+/// A recipe that only tests have.
+pub static KIND: RecipeKind = RecipeKind::new("test", "acquire");
 
 /// The servers' tick in tests.
 pub fn tick() -> Duration {

@@ -16,7 +16,7 @@ use docent::{
     SimpleQueue,
 };
 use docent_battery::{Backend, both_backends};
-use docent_tests::soon;
+use docent_tests::{KIND, soon};
 use serde_json::{Value, json};
 use std::fmt::{Debug, Display};
 use std::time::Duration;
@@ -115,7 +115,7 @@ both_backends! {
             (&Counter::<i64>::new(&client, "/p/n").unwrap(), "/p/n"),
             (&SharedCount::new(&client, "/p/i", 1).unwrap(), "/p/i"),
             (&SharedValue::new(&client, "/p/v", "").unwrap(), "/p/v"),
-            (&Line::new(&client, "/p/line", "mutex", "lock-").unwrap(), "/p/line"),
+            (&Line::new(&client, "/p/line", &KIND, "lock-").unwrap(), "/p/line"),
             (&Partitioner::new(&client, "/p/share", ["a"]).unwrap(), "/p/share"),
         ] {
             check_handle(handle, path, &client);

@@ -3,7 +3,7 @@ use docent::recipe::{ClaimRequest, ClaimResult, Hold, claim_all, hand_out};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_battery::Rule;
 use docent_proto::OpCode;
-use docent_tests::{soon, until};
+use docent_tests::{KIND, soon, until};
 use futures_util::poll;
 use std::pin::pin;
 
@@ -17,7 +17,7 @@ async fn draw(client: &Client) -> Option<Hold> {
 
 async fn claim(client: &Client, handed_out: bool) -> Option<Hold> {
     let wanted = wanted(handed_out);
-    match soon(claim_all(client, &[wanted], "test", "take")).await.unwrap() {
+    match soon(claim_all(client, &[wanted], &KIND, "take")).await.unwrap() {
         ClaimResult::All(mut all) => all.pop().map(|(claim, _)| claim),
         _ => None,
     }
@@ -65,7 +65,7 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
     let drawing = tokio::spawn({
         let client = client.clone();
         let wanted = wanted(true);
-        async move { claim_all(&client, &[wanted], "test", "take").await.map(drop) }
+        async move { claim_all(&client, &[wanted], &KIND, "take").await.map(drop) }
     });
     soon(held.fired()).await;
     let closing = tokio::spawn(async move { client.close().await });

@@ -1,7 +1,7 @@
 use crate::scene::Scene;
 use docent::recipe::{Hold, Line};
 use docent::{Barrier, Mutex};
-use docent_tests::soon;
+use docent_tests::{KIND, soon};
 
 #[tokio::test(start_paused = true)]
 async fn a_ticket_that_is_made_late_is_deleted() {
@@ -24,7 +24,7 @@ async fn a_ticket_that_is_made_late_is_deleted() {
 #[tokio::test(start_paused = true)]
 async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
     let scene = Scene::start().await;
-    let line = Line::new(&scene.client, "/line", "test", "lease-").unwrap();
+    let line = Line::new(&scene.client, "/line", &KIND, "lease-").unwrap();
     drop(soon(line.take_tickets(2, None)).await.unwrap());
     scene.until_children("/line", 0).await;
     let drawn = scene.begin({

@@ -1,5 +1,7 @@
 //! Counters and timers of the feature `metrics`.
 
+use docent::locks::TimedLease;
+use docent::queue::PutOptions;
 use docent::{
     Client, Config, ConnectionState, Election, Instance, LostReason, Mutex, Queue, Registry, RwLock,
     Semaphore,
@@ -113,7 +115,8 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
         assert_eq!(recorded[&format!("docent_locks_held{{client=one,recipe={recipe}}}")], "0");
     }
     // Those of a recipe begin with its first handle.
-    let is_late = |metric: &&String| !started.contains_key(*metric) && !metric.contains("recipe=");
+    let of_recipe = |metric: &str| metric.contains("recipe=") || metric.contains("docent_retries_total");
+    let is_late = |metric: &&String| !started.contains_key(*metric) && !of_recipe(metric);
     let late: Vec<_> = recorded.keys().filter(is_late).collect();
     assert!(late.is_empty(), "not there from the start: {late:?}");
     let count = |metric: &str| recorded[metric].parse::<u32>().unwrap();
@@ -122,6 +125,63 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
     assert!(count("docent_suspended_total{client=one}") >= 2, "{recorded:#?}");
     assert!(count("docent_session_lateness_seconds{client=one}") >= 1, "{recorded:#?}");
     assert!(!format!("{recorded:?}").contains("secret-path"));
+}
+
+/// Folders of `one_of_each`.
+const FOLDERS: [&str; 5] = ["/mutex", "/rw-lock", "/election", "/lease", "/queue"];
+
+/// Calls the methods of recipes that send requests of their own. Those that a broken link leaves in doubt may
+/// fail.
+async fn one_of_each(client: &Client) {
+    let [mutex, rw_lock, election, lease, queue] = FOLDERS;
+    let guard = Mutex::new(client, mutex).unwrap().acquire().await.unwrap();
+    guard.verify().await.unwrap();
+    guard.release().await.unwrap();
+    let guard = RwLock::new(client, rw_lock).unwrap().write().await.unwrap();
+    guard.downgrade().await.unwrap().release().await.unwrap();
+    Election::new(client, election).unwrap().campaign().await.unwrap().resign().await.unwrap();
+    let _ = TimedLease::new(client, lease, Duration::from_secs(60)).unwrap().try_obtain().await;
+    let queue = Queue::<u64>::new(client, queue).unwrap();
+    let _ = queue.take().await.unwrap().ack().await;
+    let _ = queue.take().await.unwrap().put_back(PutOptions::default()).await;
+    let first = queue.list().await.unwrap().swap_remove(0);
+    let _ = queue.reschedule(&first.name, PutOptions::default()).await;
+    queue.take().await.unwrap().nack_now().await.unwrap();
+}
+
+#[test]
+fn retries_of_recipes_are_counted_from_zero() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    let mut before = BTreeMap::new();
+    metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = Backend::Embedded.start().await;
+            let proxy = server.proxy().await;
+            let client = builder(&server, proxy.connect_string()).label("one").connect().await.unwrap();
+            let queue = Queue::<u64>::new(&client, "/queue").unwrap();
+            soon(queue.put_all(&[0; 20])).await.unwrap();
+            soon(one_of_each(&client)).await;
+            before = recorded(&snapshotter);
+            for nth in 1..=6 {
+                for folder in FOLDERS {
+                    let rule = Rule::on_any().path(move |path| path.contains(folder)).nth(nth);
+                    proxy.add(rule.reset_before());
+                }
+                soon(one_of_each(&client)).await;
+            }
+            soon(client.close()).await;
+        });
+    });
+    let after = recorded(&snapshotter);
+    let late: Vec<_> = after.keys().filter(|metric| !before.contains_key(*metric)).collect();
+    assert!(late.is_empty(), "these series began with the first event that they count: {late:?}");
+    for operation in ["acquire", "campaign", "obtain", "take", "ack"] {
+        let metric = format!("docent_retries_total{{client=one,op={operation}}}");
+        let count: u32 = after[&metric].parse().unwrap();
+        assert!(count > 0, "{metric} in {after:#?}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use docent::transport::{Dialled, Io, ServerAddress, TcpTransport, Transport};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Queue};
 use docent_battery::{Backend, Rule, TestServer, both_backends_in_real_time};
 use docent_proto::OpCode;
-use docent_tests::{Stalled, builder, child_count, connect, soon, until};
+use docent_tests::{KIND, Stalled, builder, child_count, connect, soon, until};
 use futures_util::StreamExt;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ const ITEM: &str = "/item";
 async fn claim(client: &Client, handed_out: bool) -> Hold {
     let wanted =
         ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out, beside_curator: false };
-    let claimed = soon(claim_all(client, &[wanted], "test", "take")).await.unwrap();
+    let claimed = soon(claim_all(client, &[wanted], &KIND, "take")).await.unwrap();
     let ClaimResult::All(mut claims) = claimed else { panic!("{claimed:?}") };
     claims.remove(0).0
 }
@@ -127,7 +127,7 @@ both_backends_in_real_time! {
             create(&other, &[&nth(index).node]).await;
         }
         let wanted: Vec<_> = (0..CLAIMS).map(|index| ClaimRequest { handed_out: false, ..nth(index) }).collect();
-        let claimed = soon(claim_all(&client, &wanted, "test", "take")).await.unwrap();
+        let claimed = soon(claim_all(&client, &wanted, &KIND, "take")).await.unwrap();
         let ClaimResult::All(claims) = claimed else { panic!("{claimed:?}") };
         let claims: Vec<_> = claims.into_iter().map(|(claim, _)| claim).collect();
         let before = proxy.trace().len();
@@ -267,7 +267,7 @@ both_backends_in_real_time! {
         let claiming = {
             let client = client.clone();
             let wanted = ClaimRequest { claim: CLAIM.to_owned(), node: ITEM.to_owned(), handed_out: true, beside_curator: false };
-            tokio::spawn(async move { claim_all(&client, &[wanted], "test", "take").await })
+            tokio::spawn(async move { claim_all(&client, &[wanted], &KIND, "take").await })
         };
         soon(cut.fired()).await;
         for session in children(&other, "/_docent").await {
@@ -326,7 +326,7 @@ async fn reads_that_were_answered_before_their_claims_were_made_do_not_count() {
     cutting.moved_to.set(follower.connect_string().parse().unwrap()).unwrap();
     cutting.is_armed.store(true, Ordering::SeqCst);
     let wanted: Vec<_> = (0..MANY).map(nth).collect();
-    let claimed = soon(claim_all(&client, &wanted, "test", "take")).await.unwrap();
+    let claimed = soon(claim_all(&client, &wanted, &KIND, "take")).await.unwrap();
     let ClaimResult::All(claims) = claimed else { panic!("{claimed:?}") };
     let counts = claims.iter().map(|(_, node)| node.as_ref().unwrap().stat.cversion);
     assert_eq!(counts.collect::<Vec<_>>(), [vec![2], vec![1; MANY - 1]].concat());
@@ -340,7 +340,7 @@ async fn reads_that_were_answered_before_their_claims_were_made_do_not_count() {
 async fn stalled_with_first_claim(server: &TestServer) -> Stalled<Result<(), docent::Error>> {
     let connecting = builder(server, server.connect_string()).session_timeout(Duration::from_secs(30));
     let claim = async move |client: &Client| {
-        let claimed = claim_all(client, &[nth(0)], "test", "take").await.unwrap();
+        let claimed = claim_all(client, &[nth(0)], &KIND, "take").await.unwrap();
         let ClaimResult::All(claims) = claimed else { panic!("{claimed:?}") };
         claims
     };

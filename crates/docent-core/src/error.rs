@@ -371,7 +371,7 @@ fn needed(operation: &str) -> Option<&'static str> {
     Some(match operation {
         "create" => "CREATE on the parent",
         "delete" | "ensure_absent" => "DELETE on the parent",
-        "get" | "children" | "watch" | "acquire" | "campaign" | "participants" => "READ",
+        "get" | "children" | "watch" | "participants" => "READ",
         "set" => "WRITE",
         "acl" => "READ or ADMIN",
         "set_acl" => "ADMIN",

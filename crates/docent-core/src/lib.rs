@@ -70,7 +70,7 @@ pub mod recipe {
         Ahead, ContenderName, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders,
     };
     pub use crate::node::{NodePath, is_own_name, is_own_path};
-    pub use crate::setup::Stage;
+    pub use crate::setup::{RecipeKind, Stage};
     pub use crate::shared_map::{SharedMap, SharedMapIter};
     pub use crate::task::{HookPanic, SyncStream, call_hook};
     pub use crate::telemetry::{Metric, MetricUnit, Series};

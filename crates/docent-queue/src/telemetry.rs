@@ -1,9 +1,13 @@
-//! Metrics and spans of queues.
+//! Queues as the core crate knows them, and their metrics and spans.
 
-use docent_core::recipe::{Metric, MetricUnit, Series};
+use docent_core::recipe::{Metric, MetricUnit, RecipeKind, Series, Stage};
 use docent_core::{Client, Fence};
 use std::time::{Duration, SystemTime};
 use tracing::{Span, field::Empty};
+
+pub(crate) static KIND: RecipeKind = RecipeKind::new("queue", "take")
+    .also(&["ack", "give back", "put back", "reschedule"])
+    .released_in(Stage::Deliveries);
 
 static DEPTH: Metric = Metric::gauge(
     "docent_queue_depth",

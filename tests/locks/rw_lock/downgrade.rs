@@ -7,7 +7,7 @@ use docent::recipe::{ClaimRequest, ClaimResult, Hold, Line, Relay, TurnOver, cla
 use docent::{CreateMode, ErrorKind, LostReason, RwLock};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{child_count, soon, until};
+use docent_tests::{KIND, child_count, soon, until};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -313,7 +313,7 @@ both_backends! {
     async fn one_that_steps_down_stays_a_contender_also_where_markers_end_with_a_digit(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let sides = |client| Line::sides(client, "/lock", "test", "w2", "r2").unwrap();
+        let sides = |client| Line::sides(client, "/lock", &KIND, "w2", "r2").unwrap();
         let (writers, readers) = sides(&client);
         let read = soon(soon(writers.acquire(None)).await.unwrap().downgrade(&readers)).await.unwrap();
         assert!(read.is_held());
@@ -329,11 +329,11 @@ both_backends! {
         let client = connect(&server).await;
         client.create("/item", "", CreateMode::Persistent).await.unwrap();
         let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), handed_out: true, beside_curator: false };
-        let ClaimResult::All(mut claims) = soon(claim_all(&client, &[wanted], "test", "take")).await.unwrap() else {
+        let ClaimResult::All(mut claims) = soon(claim_all(&client, &[wanted], &KIND, "take")).await.unwrap() else {
             panic!("nobody else claims it")
         };
         let (claim, _) = claims.remove(0);
-        let (_, readers) = Line::sides(&client, "/lock", "test", "w-", "r-").unwrap();
+        let (_, readers) = Line::sides(&client, "/lock", &KIND, "w-", "r-").unwrap();
         let error = soon(claim.downgrade(&readers)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("must be in a line"), "{error}");
@@ -343,7 +343,7 @@ both_backends! {
     async fn a_turn_does_not_step_down(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let (writers, readers) = Line::sides(&client, "/lock", "test", "w-", "r-").unwrap();
+        let (writers, readers) = Line::sides(&client, "/lock", &KIND, "w-", "r-").unwrap();
         let relay = Relay::new(soon(writers.acquire(None)).await.unwrap(), || {});
         let next = Arc::new(Next::default());
         let turn = relay.turn(Duration::ZERO, next.clone());

@@ -9,7 +9,7 @@ use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane};
-use crate::setup::Stage;
+use crate::setup::RecipeKind;
 use crate::telemetry;
 use crate::time::Timestamp;
 use docent_proto::Code;
@@ -98,7 +98,8 @@ enum Attempt {
 }
 
 /// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same
-/// trip. `recipe` is the label of the metrics, `operation` the method of the recipe that errors name.
+/// trip. `operation` is the method of the
+/// recipe that errors name.
 ///
 /// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which other clients use before and
 /// afterwards. Once it is handed out, with this write or by [`hand_out`](super::hand_out), it has a second
@@ -119,7 +120,7 @@ enum Attempt {
 pub async fn claim_all(
     client: &Client,
     wanted: &[ClaimRequest],
-    recipe: &'static str,
+    recipe: &'static RecipeKind,
     operation: &'static str,
 ) -> Result<ClaimResult, Error> {
     let Some(first) = wanted.first() else {
@@ -140,7 +141,7 @@ pub async fn claim_all(
         let mut under_way = Some(generation.held.begin_write(recipe));
         // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
         // be counted all the same.
-        if client.shared().refuses(Stage::of(recipe)) {
+        if client.shared().refuses(recipe.stage()) {
             return Err(attempts.error(client.shared().closed()));
         }
         refuse_short_lease(client, &generation, &attempts)?;
@@ -307,7 +308,7 @@ fn hold(
     mut intent: Intent,
     wanted: &[ClaimRequest],
     czxid: i64,
-    recipe: &'static str,
+    recipe: &'static RecipeKind,
 ) -> Option<Vec<Hold>> {
     // From here on the drop of a guard deletes its node, and not that of the intent.
     let nodes = intent.made(czxid);
@@ -325,7 +326,11 @@ fn hold(
     // Only now that each node has a guard that sees to its end: metrics are recorded by code of others, which
     // may panic.
     for _ in claims.iter().flatten() {
-        telemetry::acquired(&generation.client, recipe, generation.clock.now().since(intent.submitted));
+        telemetry::acquired(
+            &generation.client,
+            recipe.label(),
+            generation.clock.now().since(intent.submitted),
+        );
     }
     claims.into_iter().collect()
 }

@@ -8,7 +8,7 @@ use super::proved_identity::{self, ProvedIdentity};
 use super::{ClientBuilder, Health};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
-use crate::operation::{Attempts, Idempotency, Make, Shared};
+use crate::operation::{Attempts, ClientKey, Idempotency, Make, Shared};
 use crate::session::connect_string::ConnectString;
 use crate::setup::StateWatcher;
 use crate::telemetry;
@@ -88,8 +88,8 @@ impl Client {
     }
 
     /// Key of what clones share that have the same timeout and, if they are bound to one, the same session.
-    pub(crate) fn key(&self, full: &str) -> String {
-        format!("{:?} {:?} {full}", self.operation_timeout, self.bound)
+    pub(crate) fn key(&self, full: String) -> ClientKey {
+        ClientKey { operation_timeout: self.operation_timeout, bound: self.bound, full }
     }
 
     /// A clone whose operations happen in the present session or not at all: once that has ended they fail

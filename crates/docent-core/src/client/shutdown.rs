@@ -102,7 +102,7 @@ async fn end_in_order(shared: Arc<Shared>) {
 /// before the first stage.
 fn note_kinds(shared: &Shared) {
     let guards = shared.generation().held.all();
-    shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe())));
+    shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe().label())));
     shared.notes.add_kinds(shared.kept.ephemeral());
 }
 
@@ -143,7 +143,7 @@ async fn give_up(shared: &Shared, stage: Stage) {
     }
     let asked = generation.held.of(stage);
     // Some were taken since the shutdown began.
-    shared.notes.add_kinds(asked.iter().map(|held| (held.path().to_owned(), held.recipe())));
+    shared.notes.add_kinds(asked.iter().map(|held| (held.path().to_owned(), held.recipe().label())));
     if !planted!(ShutdownNotAnnounced) {
         asked.iter().for_each(|held| held.revoked().cancel());
     }
@@ -154,7 +154,7 @@ async fn give_up(shared: &Shared, stage: Stage) {
         held.mark_lost(LostReason::Closed);
         // One that was released in the last moment was not held on.
         if held.lost_reason() == Some(LostReason::Closed) {
-            shared.notes.add_held_on(held.recipe(), held.path().to_owned());
+            shared.notes.add_held_on(held.recipe().label(), held.path().to_owned());
         }
     }
 }

@@ -2,6 +2,7 @@ use super::{Beginning, HoldState, HoldTable, LostReason};
 use crate::cleanup::{CleanupContext, OwnedNode};
 use crate::desired::Witness;
 use crate::session::{SessionEnd, Watch};
+use crate::setup::RecipeKind;
 use crate::time::Timestamp;
 use std::fmt;
 use std::ops::Deref;
@@ -67,7 +68,7 @@ impl SessionGeneration {
     pub(crate) fn hold(
         self: &Arc<Self>,
         node: &Arc<OwnedNode>,
-        recipe: &'static str,
+        recipe: &'static RecipeKind,
         beginning: Beginning,
         own: Option<Box<Watch>>,
     ) -> Option<Arc<HoldState>> {

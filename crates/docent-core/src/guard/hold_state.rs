@@ -5,6 +5,7 @@ use super::{Beginning, Fence, LostReason, SessionGeneration, Turns};
 use crate::cleanup::OwnedNode;
 use crate::session::Watch;
 use crate::session::lease::LeaseMark;
+use crate::setup::RecipeKind;
 use crate::telemetry::Series;
 use crate::time::Timestamp;
 use std::fmt;
@@ -22,8 +23,7 @@ pub(crate) struct HoldState {
     pub(crate) generation: Arc<SessionGeneration>,
     pub(crate) node: Arc<OwnedNode>,
     pub(crate) fence: Fence,
-    /// Label of the recipe, for metrics.
-    recipe: &'static str,
+    recipe: &'static RecipeKind,
     since: Timestamp,
     beginning: Beginning,
     /// Watch on the node as it was made, until the `Heartbeat` takes it.
@@ -49,7 +49,7 @@ impl HoldState {
     pub(crate) fn new(
         generation: Arc<SessionGeneration>,
         node: Arc<OwnedNode>,
-        recipe: &'static str,
+        recipe: &'static RecipeKind,
         mark: LeaseMark,
         beginning: Beginning,
         own: Option<Box<Watch>>,
@@ -144,8 +144,7 @@ impl HoldState {
         &self.node.path
     }
 
-    /// Label of the recipe.
-    pub(crate) fn recipe(&self) -> &'static str {
+    pub(crate) fn recipe(&self) -> &'static RecipeKind {
         self.recipe
     }
 
@@ -259,6 +258,7 @@ mod tests {
     use super::*;
     use crate::Client;
 
+    static KIND: RecipeKind = RecipeKind::new("lock", "acquire");
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test]
@@ -271,8 +271,7 @@ mod tests {
         lease.renew(now - SECOND * 15, now - SECOND * 15, now);
         let mark = lease.mark(now).unwrap();
         let node = Arc::new(OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1));
-        let held =
-            HoldState::new(Arc::clone(&generation), node, "lock", mark, Beginning::is_creation(), None);
+        let held = HoldState::new(Arc::clone(&generation), node, &KIND, mark, Beginning::is_creation(), None);
         assert!(held.lease_left() <= SECOND * 5 && held.lease_left() > SECOND * 3);
         lease.renew(now, now, now);
         assert!(held.lease_left() > SECOND * 18, "{:?}", held.lease_left());

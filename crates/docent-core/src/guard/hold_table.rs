@@ -1,5 +1,5 @@
 use super::HoldState;
-use crate::setup::Stage;
+use crate::setup::{RecipeKind, Stage};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
@@ -67,7 +67,7 @@ impl HoldTable {
     /// Guards of a stage of the client's shutdown that are neither lost nor released.
     pub(crate) fn of(&self, stage: Stage) -> Vec<Arc<HoldState>> {
         let mut guards = self.all();
-        guards.retain(|held| Stage::of(held.recipe()) == stage);
+        guards.retain(|held| held.recipe().stage() == stage);
         guards
     }
 
@@ -82,8 +82,8 @@ impl HoldTable {
 
     /// Counts a write that begins or ends guards of `recipe`, until the value that it returns is dropped: it
     /// is told by the servers before the client's shutdown goes on from their stage to the next.
-    pub(crate) fn begin_write(&self, recipe: &str) -> UnderWay<'_> {
-        let stage = Stage::of(recipe);
+    pub(crate) fn begin_write(&self, recipe: &RecipeKind) -> UnderWay<'_> {
+        let stage = recipe.stage();
         self.under_way(stage).fetch_add(1, Ordering::SeqCst);
         UnderWay { table: self, stage }
     }

@@ -1,7 +1,6 @@
 use super::Hold;
 use crate::cleanup::Deletion;
 use crate::guard::{TurnFence, Turns};
-use crate::setup::Stage;
 use crate::telemetry;
 use std::fmt;
 use std::sync::Arc;
@@ -56,7 +55,7 @@ impl Relay {
         let shared = hold.client().shared();
         is_held
             && !state.revoked().is_cancelled()
-            && !shared.refuses(Stage::of(state.recipe()))
+            && !shared.refuses(state.recipe().stage())
             && state.turns().is_none_or(Turns::are_settled)
     }
 
@@ -68,7 +67,7 @@ impl Relay {
         let number = self.0.turns.fetch_add(1, Ordering::Relaxed);
         if number > 0 {
             // The ticket has told of the first one.
-            let (client, recipe) = (&state.generation.client, state.recipe());
+            let (client, recipe) = (&state.generation.client, state.recipe().label());
             telemetry::acquired(client, recipe, waited);
             telemetry::passed_on(client, recipe);
         }

@@ -61,7 +61,7 @@ impl Hold {
         generation.add(&state);
         // From here on the drop of the lower hold deletes the new node.
         let lower = Self::new(shared.client().clone(), shared.path().to_owned(), shared.role(), state);
-        telemetry::acquired(&shared.client().shared().label, shared.recipe(), Duration::ZERO);
+        telemetry::acquired(&shared.client().shared().label, shared.recipe().label(), Duration::ZERO);
         lower.check_for("downgrade")?;
         Ok(lower)
     }

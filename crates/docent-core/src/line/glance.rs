@@ -17,7 +17,7 @@ impl Line {
     /// This method is cancel safe.
     pub async fn glance(&self, ticket: Option<&str>) -> Result<Ahead, Error> {
         let lines = &self.client().shared().glances.lines;
-        let names = lines.ask(self.client().key(self.full_path()), || {
+        let names = lines.ask(self.client().key(self.full_path().to_owned()), || {
             let line = self.clone();
             async move { Ok(names_by(&line, line.client().deadline()).await?.into()) }.boxed()
         });
@@ -37,7 +37,7 @@ impl Line {
     pub async fn glance_holder(&self, ahead: &Ahead) -> Result<Option<Participant>, Error> {
         let Some(first) = ahead.first() else { return Ok(None) };
         let nodes = &self.client().shared().glances.nodes;
-        let key = self.client().key(&format!("{}/{first}", self.full_path()));
+        let key = self.client().key(format!("{}/{first}", self.full_path()));
         let node = nodes.ask(key, || {
             let (line, name) = (self.clone(), first.to_owned());
             async move { read_node(&line, &name, line.client().deadline()).await }.boxed()

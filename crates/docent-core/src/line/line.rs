@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::Role;
 use crate::hold::Hold;
 use crate::node::{NodePath, is_own_name};
-use crate::setup::{ParentKind, Stage};
+use crate::setup::{ParentKind, RecipeKind};
 use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::Code;
@@ -27,10 +27,7 @@ struct Inner {
     /// As the user wrote it.
     path: String,
     full: String,
-    /// Label of its metrics.
-    recipe: &'static str,
-    /// Operation that errors of its tickets name.
-    operation: &'static str,
+    recipe: &'static RecipeKind,
     /// Marker before the number in a ticket's name.
     marker: &'static str,
     /// Kinds of nodes that count in it.
@@ -50,17 +47,21 @@ struct Inner {
 }
 
 impl Inner {
-    fn new(client: &Client, path: &str, recipe: &'static str, marker: &'static str) -> Result<Self, Error> {
-        let path = NodePath::new(recipe, path)?;
+    fn new(
+        client: &Client,
+        path: &str,
+        recipe: &'static RecipeKind,
+        marker: &'static str,
+    ) -> Result<Self, Error> {
+        let path = NodePath::new(recipe.label(), path)?;
         let shared = client.shared();
         let full = shared.namespace.join(path.as_str());
-        shared.introduced.introduce(&shared.label, recipe);
+        shared.introduced.introduce(&shared.label, recipe.label(), recipe.operations());
         Ok(Self {
             client: client.clone(),
             path: path.into(),
             full,
             recipe,
-            operation: "acquire",
             marker,
             contenders: Contenders::of([(marker, Role::Exclusive)]),
             side: None,
@@ -94,15 +95,14 @@ pub struct LineKey {
 }
 
 impl Line {
-    /// The line at `path`, whose tickets have `marker` before their number (as `lock-`). `recipe` is the
-    /// label of its metrics.
+    /// The line of `recipe` at `path`, whose tickets have `marker` before their number (as `lock-`).
     ///
     /// # Errors
     /// `InvalidInput` when the path breaks a rule or is the root.
     pub fn new(
         client: &Client,
         path: &str,
-        recipe: &'static str,
+        recipe: &'static RecipeKind,
         marker: &'static str,
     ) -> Result<Self, Error> {
         Ok(Self(Arc::new(Inner::new(client, path, recipe, marker)?)))
@@ -116,7 +116,7 @@ impl Line {
     pub fn lasting(
         client: &Client,
         path: &str,
-        recipe: &'static str,
+        recipe: &'static RecipeKind,
         marker: &'static str,
     ) -> Result<Self, Error> {
         let inner = Inner::new(client, path, recipe, marker)?;
@@ -131,7 +131,7 @@ impl Line {
     pub fn sides(
         client: &Client,
         path: &str,
-        recipe: &'static str,
+        recipe: &'static RecipeKind,
         exclusive: &'static str,
         shared: &'static str,
     ) -> Result<(Self, Self), Error> {
@@ -170,13 +170,6 @@ impl Line {
 
     pub(super) fn has_payload(&self) -> bool {
         self.0.has_payload
-    }
-
-    /// The same line, the errors of whose tickets name `operation`: the method that a user calls. By default
-    /// that is `acquire`.
-    #[must_use]
-    pub fn for_operation(&self, operation: &'static str) -> Self {
-        Self(Arc::new(Inner { operation, ..self.0.copy() }))
     }
 
     /// The client it belongs to.
@@ -257,23 +250,23 @@ impl Line {
     }
 
     pub(super) fn operation(&self) -> &'static str {
-        self.0.operation
+        self.recipe().acquire()
     }
 
     /// Error of a request about a ticket that was refused with `code`.
     pub(super) fn refused(&self, code: Code) -> Error {
-        Error::from_code(code, self.operation()).at(self.path())
+        Error::from_code(code, self.operation()).at(self.path()).needing("READ")
     }
 
-    pub(super) fn recipe(&self) -> &'static str {
+    pub(super) fn recipe(&self) -> &'static RecipeKind {
         self.0.recipe
     }
 
     /// Refuses what the client's shutdown has come too far for.
     pub(super) fn refuse_stopping(&self) -> Result<(), Error> {
         let shared = self.client().shared();
-        match shared.refuses(Stage::of(self.recipe())) {
-            true => Err(Error::new(shared.closed(), "acquire").at(self.path())),
+        match shared.refuses(self.recipe().stage()) {
+            true => Err(Error::new(shared.closed(), self.operation()).at(self.path())),
             false => Ok(()),
         }
     }
@@ -329,7 +322,7 @@ impl Line {
 
     /// Span of an acquire in this line: open while its turn is waited for. Where nobody listens it is none.
     pub fn acquire_span(&self) -> Span {
-        telemetry::acquire_span(self.client().label(), self.recipe(), self.path())
+        telemetry::acquire_span(self.client().label(), self.recipe().label(), self.path())
     }
 
     async fn turn(&self, data: Option<Bytes>, mut taken: impl FnMut(&Ticket)) -> Result<Hold, Error> {

@@ -222,7 +222,7 @@ impl Ticket {
         Span::current().record("docent.fence", tracing::field::display(state.fence));
         telemetry::acquired(
             &self.generation.client,
-            line.recipe(),
+            line.recipe().label(),
             self.generation.clock.now().since(self.taken),
         );
         // Last, right before the hold is there: metrics are recorded by code of others, which may panic.

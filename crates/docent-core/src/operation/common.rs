@@ -1,20 +1,29 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Values that handles of one client share, by type and key: the first handle makes one, and the drop of the
 /// last one drops it.
 #[derive(Default)]
-pub(crate) struct Common(Mutex<HashMap<(TypeId, String), Weak<dyn Any + Send + Sync>>>);
+pub(crate) struct Common(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
+
+/// Values of one type with keys of one type.
+type Values<K, T> = HashMap<K, Weak<T>>;
 
 impl Common {
     /// The value of this type with this key; `make` makes it if there is none.
-    pub(crate) fn get<T: Any + Send + Sync>(&self, key: String, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (TypeId::of::<T>(), key);
-        let found = values.get(&key).and_then(Weak::upgrade);
-        if let Some(value) = found.and_then(|value| value.downcast().ok()) {
+    pub(crate) fn get<K, T>(&self, key: K, make: impl FnOnce() -> T) -> Arc<T>
+    where
+        K: Any + Eq + Hash + Send,
+        T: Any + Send + Sync,
+    {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = tables.entry(TypeId::of::<Values<K, T>>());
+        let table = table.or_insert_with(|| Box::new(Values::<K, T>::new()));
+        let Some(values) = table.downcast_mut::<Values<K, T>>() else { return Arc::new(make()) };
+        if let Some(value) = values.get(&key).and_then(Weak::upgrade) {
             return value;
         }
         if values.len() == values.capacity() {
@@ -22,8 +31,7 @@ impl Common {
             values.retain(|_, value| value.strong_count() > 0);
         }
         let value = Arc::new(make());
-        let weak = Arc::downgrade(&value);
-        values.insert(key, weak);
+        values.insert(key, Arc::downgrade(&value));
         value
     }
 }
@@ -44,6 +52,7 @@ mod tests {
         let first = common.get("a".to_owned(), || 1_u32);
         assert!(Arc::ptr_eq(&first, &common.get("a".to_owned(), || 2)));
         assert_eq!((*common.get("b".to_owned(), || 3_u32), *common.get("a".to_owned(), || 4_u64)), (3, 4));
+        assert!(!Arc::ptr_eq(&first, &common.get(("a", 1), || 6_u32)));
         drop(first);
         assert_eq!(*common.get("a".to_owned(), || 5_u32), 5);
     }

@@ -1,3 +1,4 @@
+use super::ClientKey;
 use crate::error::Error;
 use crate::task::Together;
 use bytes::Bytes;
@@ -9,9 +10,9 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Glances {
     /// Names of the children of a line.
-    pub(crate) lines: Together<Result<Arc<[String]>, Error>>,
+    pub(crate) lines: Together<ClientKey, Result<Arc<[String]>, Error>>,
     /// Nodes in lines; `None` for one that has left.
-    pub(crate) nodes: Together<Result<Option<(Bytes, Stat)>, Error>>,
+    pub(crate) nodes: Together<ClientKey, Result<Option<(Bytes, Stat)>, Error>>,
 }
 
 impl fmt::Debug for Glances {

@@ -26,15 +26,6 @@ pub enum Stage {
 impl Stage {
     /// Stages at which guards are given up, in their order.
     pub(crate) const OF_GUARDS: [Self; 3] = [Self::Elections, Self::Deliveries, Self::Locks];
-
-    /// The stage at which guards of a recipe with this label are given up.
-    pub(crate) fn of(recipe: &str) -> Self {
-        match recipe {
-            "election" => Self::Elections,
-            "queue" => Self::Deliveries,
-            _ => Self::Locks,
-        }
-    }
 }
 
 /// Progress of a client's shutdown: the stage it has come to, and the time by which it is over.

@@ -1,6 +1,7 @@
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,18 +11,18 @@ type Answer<T> = BoxFuture<'static, Option<T>>;
 /// Questions under way, by key: those who ask the same one meanwhile get the same answer.
 ///
 /// An answer goes on for as long as somebody waits for it.
-pub(crate) struct Together<T>(Mutex<HashMap<String, WeakShared<Answer<T>>>>);
+pub(crate) struct Together<K, T>(Mutex<HashMap<K, WeakShared<Answer<T>>>>);
 
-impl<T> Default for Together<T> {
+impl<K, T> Default for Together<K, T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: Clone + Send + 'static> Together<T> {
+impl<K: Eq + Hash, T: Clone + Send + 'static> Together<K, T> {
     /// The answer under way for `key`; else `ask` begins it. `None` where that panicked: a panic is told to
     /// all who wait.
-    pub(crate) fn ask(&self, key: String, ask: impl FnOnce() -> BoxFuture<'static, T>) -> Shared<Answer<T>> {
+    pub(crate) fn ask(&self, key: K, ask: impl FnOnce() -> BoxFuture<'static, T>) -> Shared<Answer<T>> {
         let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let under_way = asked.get(&key).and_then(WeakShared::upgrade);
         if let Some(under_way) = under_way.filter(|under_way| under_way.peek().is_none()) {
@@ -65,7 +66,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_told_to_all_who_wait_and_the_next_one_asks_again() {
-        let together = Together::<u8>::default();
+        let together = Together::<_, u8>::default();
         let ask = || together.ask("a".to_owned(), || async { panic!("of a hook") }.boxed());
         let (first, second) = (ask(), ask());
         assert_eq!((first.await, second.await), (None, None));
@@ -74,7 +75,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_nobody_waits_for_is_dropped() {
-        let together = Together::<u8>::default();
+        let together = Together::<_, u8>::default();
         let mut never = together.ask("a".to_owned(), || pending().boxed());
         assert!(poll!(&mut never).is_pending());
         drop(never);

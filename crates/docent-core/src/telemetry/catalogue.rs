@@ -104,8 +104,8 @@ pub(super) const TIMED: [&str; 12] = [
     "revoke",
 ];
 
-/// Operations that are tried again, besides those that are timed.
-pub(super) const RETRIED: [&str; 5] = ["claim", "downgrade", "draw", "end", "verify"];
+/// Operations of core that are tried again, besides those that are timed.
+pub(super) const RETRIED: [&str; 3] = ["check_clock", "downgrade", "verify"];
 
 /// Outcomes of operations.
 pub(super) const OUTCOMES: [&str; 3] = ["answered", "failed", "unknown"];

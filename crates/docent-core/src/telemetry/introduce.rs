@@ -31,10 +31,16 @@ pub(crate) fn introduce_client(client: &Arc<str>) {
                     c::OP_DURATION.register(&key(&c::OP_DURATION, &client, labels));
                 }
             }
-            for op in c::TIMED.into_iter().chain(c::RETRIED) {
-                c::RETRIES.register(&key(&c::RETRIES, &client, [("op", op)]));
-            }
+            retried(&client, c::TIMED.into_iter().chain(c::RETRIED));
         });
+    }
+}
+
+/// Begins the series of retries of these operations.
+#[cfg(feature = "metrics")]
+fn retried(client: &Arc<str>, operations: impl Iterator<Item = &'static str>) {
+    for op in operations {
+        c::RETRIES.register(&key(&c::RETRIES, client, [("op", op)]));
     }
 }
 
@@ -43,8 +49,13 @@ pub(crate) fn introduce_client(client: &Arc<str>) {
 pub(crate) struct Introduced(Mutex<Vec<&'static str>>);
 
 impl Introduced {
-    /// Begins the series of the guards of `recipe`, once.
-    pub(crate) fn introduce(&self, client: &Arc<str>, recipe: &'static str) {
+    /// Begins the series of `recipe`'s guards and of the retries of its `operations`, once.
+    pub(crate) fn introduce(
+        &self,
+        client: &Arc<str>,
+        recipe: &'static str,
+        operations: impl Iterator<Item = &'static str> + Send + 'static,
+    ) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.contains(&recipe) {
             return;
@@ -55,11 +66,9 @@ impl Introduced {
         {
             let client = Arc::clone(client);
             recorded(move || {
-                for metric in [&c::LOCK_WAIT, &c::LOCK_HELD, &c::LOCKS_HELD] {
+                retried(&client, operations);
+                for metric in [&c::LOCK_WAIT, &c::LOCK_HELD, &c::LOCKS_HELD, &c::LOCK_PASSED_ON] {
                     metric.register(&key(metric, &client, [("recipe", recipe)]));
-                }
-                if recipe == "mutex" {
-                    c::LOCK_PASSED_ON.register(&key(&c::LOCK_PASSED_ON, &client, [("recipe", recipe)]));
                 }
                 for reason in c::LOSSES {
                     let labels = [("recipe", recipe), ("reason", reason)];

@@ -2,11 +2,13 @@ use super::election::Inner;
 use super::{Election, ElectionLayout};
 use crate::{takeover, telemetry};
 use bytes::Bytes;
-use docent_core::recipe::Line;
+use docent_core::recipe::{Line, RecipeKind, Stage};
 use docent_core::{Client, Error, Role};
 use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
+
+static KIND: RecipeKind = RecipeKind::new("election", "campaign").released_in(Stage::Elections);
 
 /// Bytes of a request besides a candidate's data and path.
 const FIELDS: usize = 1024;
@@ -135,8 +137,7 @@ impl ElectionBuilder {
         let invalid = |detail: String| Err(Error::invalid_input("election", detail));
         // A container would go with the term of a leader that was lost, once nobody stands.
         let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
-        let line =
-            line(&self.client, &self.path, "election", self.layout.marker())?.for_operation("campaign");
+        let line = line(&self.client, &self.path, &KIND, self.layout.marker())?;
         let line = line.with_own_child(takeover::KEEPER);
         let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
         let line = self.neighbours.iter().cloned().try_fold(line, with)?;

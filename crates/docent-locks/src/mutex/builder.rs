@@ -1,11 +1,13 @@
 use super::cohort::Cohort;
 use super::{FenceKind, Mutex};
-use docent_core::recipe::{Line, debug_handle};
+use docent_core::recipe::{Line, RecipeKind, debug_handle};
 use docent_core::{Client, Error, Fence, Role, TurnFence};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
+
+static KIND: RecipeKind = RecipeKind::new("mutex", "acquire");
 
 /// Text before the number in a contender's name, as in Curator's `InterProcessMutex`.
 const MARKER: &str = "lock-";
@@ -25,7 +27,7 @@ pub struct MutexBuilder<F = Fence> {
 }
 
 /// Bounds within which tasks of a process share a ticket.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Sharing {
     limit: u32,
     time: Duration,
@@ -93,23 +95,22 @@ impl<F: FenceKind> MutexBuilder<F> {
     /// `InvalidInput` when the path breaks a rule, a marker is empty, contains '/', ends with a digit or
     /// counts already, or tasks are to share a ticket 0 times.
     pub fn build(self) -> Result<Mutex<F>, Error> {
-        let line = Line::new(&self.client, &self.path, "mutex", MARKER)?;
-        let settings = format!("{:?} {:?}", self.sharing, self.neighbours);
-        let with = |line: Line, marker| line.with_neighbours(marker, Role::Exclusive);
-        let line = self.neighbours.into_iter().try_fold(line, with)?;
-        let cohort = self.sharing.map(|sharing| cohort(&line, sharing, &settings)).transpose()?;
+        let line = Line::new(&self.client, &self.path, &KIND, MARKER)?;
+        let with = |line: Line, marker: &String| line.with_neighbours(marker, Role::Exclusive);
+        let line = self.neighbours.iter().try_fold(line, with)?;
+        let cohort = self.sharing.map(|sharing| cohort(&line, sharing, self.neighbours)).transpose()?;
         Ok(Mutex { line, cohort, fence: PhantomData })
     }
 }
 
 /// Those who share tickets of this line with these settings.
-fn cohort(line: &Line, sharing: Sharing, settings: &str) -> Result<Arc<Cohort>, Error> {
+fn cohort(line: &Line, sharing: Sharing, neighbours: Vec<String>) -> Result<Arc<Cohort>, Error> {
     let Sharing { limit, time } = sharing;
     if limit == 0 {
         let rule = "the limit 0 of a ticket that is shared must be at least 1";
         return Err(Error::invalid_input("mutex", rule).at(line.path()));
     }
-    Ok(line.common(settings, || Cohort::new(limit, time)))
+    Ok(line.common((sharing, neighbours), || Cohort::new(limit, time)))
 }
 
 impl<F> fmt::Debug for MutexBuilder<F> {

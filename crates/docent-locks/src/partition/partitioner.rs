@@ -3,11 +3,13 @@ use super::builder::lock_path;
 use super::layout::{members, share_of};
 use super::share::Share;
 use crate::{AcquireError, MultiGuard, MultiLock, Mutex, Owner};
-use docent_core::recipe::{KeptNode, Line, NodePath, debug_handle};
+use docent_core::recipe::{KeptNode, Line, NodePath, RecipeKind, debug_handle};
 use docent_core::{ChildrenCache, ChildrenEvents, Client, Error};
 use futures_util::StreamExt;
 use std::fmt;
 use std::time::Duration;
+
+static KIND: RecipeKind = RecipeKind::new("partition", "acquire");
 
 /// Text before the number in a contender's name, as in kazoo's `Lock`.
 const MARKER: &str = "__lock__";
@@ -142,7 +144,7 @@ impl Partitioner {
             return Ok(None);
         }
         let lock = |item: &String| {
-            let line = Line::new(&self.client, &lock_path(&self.path, item)?, "partition", MARKER)?;
+            let line = Line::new(&self.client, &lock_path(&self.path, item)?, &KIND, MARKER)?;
             Ok::<_, Error>(Mutex::of(line))
         };
         let locks = MultiLock::new(items.iter().map(lock).collect::<Result<Vec<_>, _>>()?)?;

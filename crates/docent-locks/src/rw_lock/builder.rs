@@ -1,7 +1,9 @@
 use crate::RwLock;
-use docent_core::recipe::{Line, debug_handle};
+use docent_core::recipe::{Line, RecipeKind, debug_handle};
 use docent_core::{Client, Error, Role};
 use std::fmt;
+
+static KIND: RecipeKind = RecipeKind::new("rw_lock", "acquire");
 
 /// Text before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
 const WRITER: &str = "__WRIT__";
@@ -44,7 +46,7 @@ impl RwLockBuilder {
     /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or
     /// counts already.
     pub fn build(self) -> Result<RwLock, Error> {
-        let (mut writers, mut readers) = Line::sides(&self.client, &self.path, "rw_lock", WRITER, READER)?;
+        let (mut writers, mut readers) = Line::sides(&self.client, &self.path, &KIND, WRITER, READER)?;
         for (marker, role) in self.neighbours {
             writers = writers.with_neighbours(&marker, role)?;
             readers = readers.with_neighbours(marker, role)?;

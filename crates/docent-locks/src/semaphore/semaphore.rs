@@ -6,11 +6,15 @@ use crate::acquire::{in_time, try_line, wait, wait_out, with_timeout};
 use crate::refusal::refuse;
 use crate::standing::Target;
 use crate::{AcquireError, NotAcquired, Permit};
-use docent_core::recipe::{Hold, HoldSet, Line, NodePath, debug_handle};
+use docent_core::recipe::{Hold, HoldSet, Line, NodePath, RecipeKind, debug_handle};
 use docent_core::{Client, Error};
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
+
+static KIND: RecipeKind = RecipeKind::new("semaphore", "acquire");
+/// The line in which callers wait for permits.
+static TURN: RecipeKind = RecipeKind::new("semaphore_turn", "acquire");
 
 /// Text before the numbers below `locks` and `leases`, as in Curator's `InterProcessSemaphoreV2`.
 const LOCK: &str = "lock-";
@@ -87,9 +91,9 @@ impl Semaphore {
         let path = NodePath::new("semaphore", path)?;
         let fixed = if let Limit::Fixed(permits) = limit { Some(permits) } else { None };
         let node = SemaphoreNode::new(client, &path, fixed, checks);
-        let leases = Line::new(client, &format!("{path}/leases"), "semaphore", LEASE)?;
+        let leases = Line::new(client, &format!("{path}/leases"), &KIND, LEASE)?;
         Ok(Self {
-            turns: Line::new(client, &format!("{path}/locks"), "semaphore_turn", LOCK)?,
+            turns: Line::new(client, &format!("{path}/locks"), &TURN, LOCK)?,
             permits: Permits::new(client, node, leases, limit),
             path: path.into(),
         })

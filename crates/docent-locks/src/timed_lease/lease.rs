@@ -1,12 +1,14 @@
 use super::Obtained;
 use super::holder::Holder;
 use crate::{AcquireError, Mutex, MutexGuard, Owner};
-use docent_core::recipe::{self, Line, NodePath, debug_handle};
+use docent_core::recipe::{self, Line, NodePath, RecipeKind, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, planted};
 use std::fmt;
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
+
+static KIND: RecipeKind = RecipeKind::new("lease", "obtain");
 
 /// Text before the number in a contender's name, as in kazoo's `Lock`.
 const MARKER: &str = "__lock__";
@@ -189,8 +191,8 @@ impl TimedLease {
 
     /// The lock under which the lease at `path` is looked at and changed. Released by its drop.
     async fn lock(&self, path: &str) -> Result<MutexGuard, AcquireError> {
-        let line = Line::new(&self.client, path, "lease", MARKER)?.with_own_child(HOLDER);
-        let mutex = Mutex::of(line.for_operation("obtain"));
+        let line = Line::new(&self.client, path, &KIND, MARKER)?.with_own_child(HOLDER);
+        let mutex = Mutex::of(line);
         // Not as the ambient owner, which may hold a lock of this path.
         let acquire = mutex.acquire_as(&Owner::default());
         Box::pin(recipe::in_time(&self.client, "obtain", path, acquire)).await

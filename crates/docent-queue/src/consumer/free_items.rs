@@ -1,4 +1,5 @@
 use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
+use crate::telemetry::KIND;
 use docent_core::recipe::{ClaimResult, Hold, claim_all};
 use docent_core::{Error, ErrorKind, Node};
 use futures_util::future::try_join;
@@ -169,7 +170,7 @@ impl FreeItems {
         let Store { client, paths, .. } = &*self.store;
         let request = |(index, name): (usize, &String)| paths.claim_request(name, index < handed_out);
         let requests: Vec<_> = names.iter().enumerate().map(request).collect();
-        claim_all(client, &requests, "queue", "take").await
+        claim_all(client, &requests, &KIND, "take").await
     }
 
     /// Finds out what others claimed and ended since the last listing; true when the items were listed again,

@@ -4,6 +4,7 @@ use super::{PutOptions, Queue};
 use crate::error::PeekError;
 use crate::layout::{ItemName, QueueLayout};
 use crate::store::{Aside, Backlog, ClaimedItem, Listing, Store, ensure_known_folder};
+use crate::telemetry::KIND;
 use docent_core::recipe::{ClaimResult, Line, claim_all, hand_out};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -144,7 +145,7 @@ impl<T: 'static> Queue<T> {
             let place = options.place_in(&queue.store)?;
             ensure_known_folder(client, &paths.claims).await?;
             let wanted = [paths.claim_request(&name, false)];
-            let ClaimResult::All(claims) = claim_all(client, &wanted, "queue", "reschedule").await? else {
+            let ClaimResult::All(claims) = claim_all(client, &wanted, &KIND, "reschedule").await? else {
                 return Ok(false);
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };

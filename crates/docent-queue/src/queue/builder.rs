@@ -2,6 +2,7 @@ use super::Queue;
 use crate::consumer::IDLE;
 use crate::layout::{Paths, QueueLayout};
 use crate::store::{Limits, MOST, Store};
+use crate::telemetry::KIND;
 use docent_codec::Codec;
 use docent_core::recipe::{Line, NodePath};
 use docent_core::{Client, Error};
@@ -186,12 +187,8 @@ impl<T: 'static> QueueBuilder<T> {
         if let Some(dead) = self.dead_letters {
             paths.dead = NodePath::new("queue", dead)?.into();
         }
-        let idle = Line::new(&self.client, &paths.idle, "queue", IDLE)?.for_operation("take");
-        let lock = self
-            .ordered
-            .then(|| Line::new(&self.client, &paths.lock, "queue", "lock-"))
-            .transpose()?
-            .map(|lock| lock.for_operation("take"));
+        let idle = Line::new(&self.client, &paths.idle, &KIND, IDLE)?;
+        let lock = self.ordered.then(|| Line::new(&self.client, &paths.lock, &KIND, "lock-")).transpose()?;
         let store = Store::new(self.client, self.path, paths, idle, lock, self.limits, self.metrics_name);
         Ok(Queue::of(Arc::new(store), self.codec))
     }

@@ -67,7 +67,7 @@ impl HoldState {
         let late = late.filter(|late| *late >= lease.timing().pulse()).map(seconds);
         tracing::warn!(
             client = %self.generation.client,
-            recipe = self.recipe,
+            recipe = self.recipe.label(),
             path = %self.path(),
             fence = %self.fence,
             generation = self.generation.number,
@@ -137,7 +137,7 @@ impl HoldState {
         }
         telemetry::over(
             &self.generation.client,
-            self.recipe,
+            self.recipe.label(),
             self.generation.clock.now().since(self.since),
             lost.map(LostReason::label),
         );
@@ -227,8 +227,10 @@ mod tests {
     use crate::Client;
     use crate::cleanup::OwnedNode;
     use crate::guard::Beginning;
+    use crate::setup::RecipeKind;
     use std::sync::Arc;
 
+    static KIND: RecipeKind = RecipeKind::new("lock", "acquire");
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A guard whose lease of 20 s, of a session of 30 s, runs out at `end`.
@@ -240,7 +242,7 @@ mod tests {
         lease.renew(then, then, then);
         let mark = lease.mark(end - SECOND).unwrap();
         let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
-        HoldState::new(Arc::clone(&generation), Arc::new(node), "lock", mark, Beginning::is_creation(), None)
+        HoldState::new(Arc::clone(&generation), Arc::new(node), &KIND, mark, Beginning::is_creation(), None)
     }
 
     #[tokio::test]
