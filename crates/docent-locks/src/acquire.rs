@@ -3,10 +3,9 @@
 use crate::error::after_wait;
 use crate::mutex::Cohort;
 use crate::owner::{Access, OtherSide};
-use crate::refusal::{Refusal, refuse};
-use crate::standing::{Standing, Target, window};
+use crate::progress::{Progress, Target, window};
 use crate::{AcquireError, NotAcquired, Owner};
-use docent_core::recipe::{self, Ahead, Hold, Line, Ticket};
+use docent_core::recipe::{self, Hold, Line};
 use docent_core::{Error, Lost, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -30,18 +29,18 @@ impl LockSide {
     }
 
     /// Takes a ticket and waits for its turn, or waits for a turn with one that is shared.
-    fn wait(&self) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    fn wait(&self, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
         match &self.cohort {
-            None => wait(self.line.clone()),
-            Some(cohort) => cohort.wait(self.line.clone()),
+            None => wait(self.line.clone(), progress),
+            Some(cohort) => cohort.wait(self.line.clone(), progress),
         }
     }
 
     /// As [`wait`](Self::wait), if nobody is to be waited for.
-    fn attempt(&self) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    fn attempt(&self, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
         match &self.cohort {
-            None => try_line(self.line.clone()),
-            Some(cohort) => cohort.attempt(self.line.clone()),
+            None => try_line(self.line.clone(), progress),
+            Some(cohort) => cohort.attempt(self.line.clone(), progress),
         }
     }
 
@@ -76,14 +75,14 @@ pub(crate) fn reentered(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
 /// result, also while it is still asked who holds it.
 pub(crate) fn in_time<'a, T: 'a>(
     line: &'a Line,
+    progress: &'a Progress,
     attempt: impl Future<Output = Result<T, AcquireError>> + Send + 'a,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send + 'a {
-    let refusal = Refusal::current();
     // Boxed before it is moved on: a future that is handed from one to the next has room in both.
-    let attempt = Box::pin(refusal.within(attempt));
+    let attempt = Box::pin(attempt);
     async move {
         let done = recipe::in_time(line.client(), "acquire", line.path(), attempt).await;
-        match (done, refusal.take()) {
+        match (done, progress.take_refusal()) {
             (Err(AcquireError::Core(_)), Some(missed)) => Err(AcquireError::Busy(Box::new(missed))),
             (done, _) => done,
         }
@@ -101,18 +100,22 @@ pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), Acq
 /// The hold of `owner` on `side`, once it has it: re-entered, joined or acquired. Without an owner nobody can
 /// join, so that the acquire is not shared: a future that several may wait for wakes its own task at its end,
 /// for which tokio wakes another thread.
-pub(crate) async fn enter(owner: Option<Owner>, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+pub(crate) async fn enter(
+    owner: Option<Owner>,
+    side: LockSide,
+    progress: Progress,
+) -> Result<Arc<Hold>, AcquireError> {
     match owner {
-        None => side.wait().await.map(Arc::new),
-        Some(owner) => Box::pin(enter_as(owner, side)).await,
+        None => side.wait(progress).await.map(Arc::new),
+        Some(owner) => Box::pin(enter_as(owner, side, progress)).await,
     }
 }
 
-async fn enter_as(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
+async fn enter_as(owner: Owner, side: LockSide, progress: Progress) -> Result<Arc<Hold>, AcquireError> {
     let LockSide { line, other, .. } = &side;
     let key = line.key();
     let acquire = |writer: Option<Arc<Hold>>| match writer {
-        None => side.wait(),
+        None => side.wait(progress.clone()),
         Some(writer) => read_beside(writer, line.clone(), true),
     };
     // Waits after the failure of another call are on the heap, because they are rare.
@@ -128,7 +131,7 @@ async fn enter_as(owner: Owner, side: LockSide) -> Result<Arc<Hold>, AcquireErro
                     continue;
                 }
                 // It is held until there is a hold beside it.
-                Ok(_writer) => return Box::pin(enter_as(owner, side.clone())).await,
+                Ok(_writer) => return Box::pin(enter_as(owner, side.clone(), progress.clone())).await,
             },
         };
         match acquiring.await {
@@ -168,11 +171,15 @@ fn read_beside(
 }
 
 /// As [`enter`], if that is possible without waiting for others.
-pub(crate) async fn try_enter(owner: Option<Owner>, side: LockSide) -> Result<Arc<Hold>, AcquireError> {
-    let Some(owner) = owner else { return side.attempt().await.map(Arc::new) };
+pub(crate) async fn try_enter(
+    owner: Option<Owner>,
+    side: LockSide,
+    progress: Progress,
+) -> Result<Arc<Hold>, AcquireError> {
+    let Some(owner) = owner else { return side.attempt(progress).await.map(Arc::new) };
     let LockSide { line, other, .. } = &side;
     let acquire = |writer: Option<Arc<Hold>>| match writer {
-        None => side.attempt(),
+        None => side.attempt(progress),
         Some(writer) => read_beside(writer, line.clone(), false),
     };
     match owner.enter(&line.key(), other.as_ref(), acquire)? {
@@ -183,16 +190,16 @@ pub(crate) async fn try_enter(owner: Option<Owner>, side: LockSide) -> Result<Ar
     }
 }
 
-/// Gives an acquire of `target` at most `timeout`. In the last part of it the servers are asked who is in the
+/// Gives an acquire of `target`, which records its `progress`, at most `timeout`. In the last part of it the servers are asked who is in the
 /// way: so an acquire that succeeds before that costs no request more.
 pub(crate) fn with_timeout<T>(
     timeout: Duration,
     target: impl Into<Target>,
+    progress: Progress,
     acquire: impl Future<Output = Result<T, AcquireError>> + Send,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send {
     // As in `in_time`.
-    let standing = Standing::default();
-    let mut acquire = Box::pin(standing.within(acquire));
+    let mut acquire = Box::pin(acquire);
     let (target, window) = (Box::new(target.into()), window(timeout));
     async move {
         // Both parts have one end, also in a process that is paused between them.
@@ -200,9 +207,9 @@ pub(crate) fn with_timeout<T>(
         if let Ok(done) = tokio::time::timeout_at(end - window, &mut acquire).await {
             return done;
         }
-        match tokio::time::timeout_at(end, beside(acquire, Box::pin(target.look(&standing)))).await {
+        match tokio::time::timeout_at(end, beside(acquire, Box::pin(target.look(&progress)))).await {
             Ok(done) => done,
-            Err(_) => Err(AcquireError::TimedOut(Box::new(target.missed(&standing, timeout, window)))),
+            Err(_) => Err(AcquireError::TimedOut(Box::new(target.missed(&progress, timeout, window)))),
         }
     }
 }
@@ -221,28 +228,25 @@ async fn beside<T>(
 }
 
 /// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
-pub(crate) fn wait(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    let standing = Standing::current();
+pub(crate) fn wait(line: Line, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
     async move {
-        if let Some(standing) = &standing {
-            standing.entered(&line);
-        }
-        let tell = |ticket: &Ticket| standing.iter().for_each(|standing| standing.took(ticket));
-        Ok(line.acquire_telling(None, tell).await?)
+        progress.entered(&line);
+        Ok(line.acquire_telling(None, |ticket| progress.took(ticket)).await?)
     }
     .boxed()
 }
 
 /// Takes a ticket only if it would not have to wait, and waits for nobody.
-pub(crate) fn try_line(line: Line) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move { in_time(&line, try_tickets(&line)).await }.boxed()
+pub(crate) fn try_line(line: Line, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    async move { in_time(&line, &progress, try_tickets(&line, &progress)).await }.boxed()
 }
 
-async fn try_tickets(line: &Line) -> Result<Hold, AcquireError> {
+async fn try_tickets(line: &Line, progress: &Progress) -> Result<Hold, AcquireError> {
     loop {
         let ahead = line.ahead(None).await?;
         if !ahead.is_nobody() {
-            return Err(busy(line, &ahead).await);
+            let missed = NotAcquired { ahead: ahead.count(), ..NotAcquired::at(line.path()) };
+            return Err(progress.refuse(missed, line.holder(&ahead)).await);
         }
         match line.take_ticket(None).await?.try_now().await {
             Ok(Some(hold)) => return Ok(hold),
@@ -255,11 +259,6 @@ async fn try_tickets(line: &Line) -> Result<Hold, AcquireError> {
             }
         }
     }
-}
-
-/// Error for a line in which these are ahead, with the holder where that can be read.
-async fn busy(line: &Line, ahead: &Ahead) -> AcquireError {
-    refuse(NotAcquired { ahead: ahead.count(), ..NotAcquired::at(line.path()) }, line.holder(ahead)).await
 }
 
 /// Gives up a share in a hold; the last one waits until its node is deleted.

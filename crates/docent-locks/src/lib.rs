@@ -10,10 +10,9 @@ mod mutex;
 mod not_acquired;
 mod owner;
 mod partition;
-mod refusal;
+mod progress;
 mod rw_lock;
 mod semaphore;
-mod standing;
 mod timed_lease;
 
 pub use barrier::{Barrier, BarrierError, DoubleBarrier, Entered};

@@ -1,3 +1,6 @@
+use crate::acquire::{LockSide, enter, try_enter};
+use crate::mutex::Fenced;
+use crate::progress::Progress;
 use crate::{AcquireError, Mutex, Owner, RwLock};
 use docent_core::Fence;
 use docent_core::recipe::{Hold, Line};
@@ -35,33 +38,28 @@ impl AnyLock {
         &self,
         owner: &Owner,
         waits: bool,
+        progress: Progress,
     ) -> Result<(Arc<Hold>, Option<Fence>), AcquireError> {
-        let owner = owner.clone();
-        Ok(match (&self.0, waits) {
-            (Kind::Mutex(mutex), true) => fenced(mutex.acquire_as(&owner).await?.into_hold()),
-            (Kind::Mutex(mutex), false) => {
-                fenced(owner.within(async { mutex.try_acquire().await }).await?.into_hold())
-            }
-            (Kind::Write(lock), true) => fenced(lock.write_as(&owner).await?.into_hold()),
-            (Kind::Write(lock), false) => {
-                fenced(owner.within(async { lock.try_write().await }).await?.into_hold())
-            }
-            (Kind::Read(lock), waits) => {
-                let read = if waits {
-                    lock.read_as(&owner).await?
-                } else {
-                    owner.within(async { lock.try_read().await }).await?
-                };
-                let fence = read.fence();
-                (read.into_hold(), fence)
-            }
-        })
+        let (owner, side) = (Some(owner.clone()), self.side());
+        let hold = match waits {
+            true => enter(owner, side, progress).await?,
+            false => try_enter(owner, side, progress).await?,
+        };
+        let fence = match &self.0 {
+            Kind::Mutex(_) => Some(Fence::of(&hold).ok_or(AcquireError::WouldDeadlock)?),
+            Kind::Read(_) => hold.exclusive_fence(),
+            Kind::Write(_) => Some(hold.fence()),
+        };
+        Ok((hold, fence))
     }
-}
 
-fn fenced(hold: Arc<Hold>) -> (Arc<Hold>, Option<Fence>) {
-    let fence = hold.fence();
-    (hold, Some(fence))
+    fn side(&self) -> LockSide {
+        match &self.0 {
+            Kind::Mutex(mutex) => mutex.side(),
+            Kind::Read(lock) => lock.to_read(),
+            Kind::Write(lock) => lock.to_write(),
+        }
+    }
 }
 
 impl From<Mutex> for AnyLock {

@@ -1,5 +1,6 @@
 use super::AnyLock;
 use crate::acquire::{in_time, wait_out, with_timeout};
+use crate::progress::Progress;
 use crate::{AcquireError, MultiGuard, Owner};
 use docent_core::recipe::{HoldSet, Line};
 use docent_core::{Error, planted};
@@ -85,10 +86,18 @@ impl MultiLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
-        let (multi, owner) = (self.clone(), owner.clone());
+        self.enter(owner.clone(), Progress::unread())
+    }
+
+    fn enter(
+        &self,
+        owner: Owner,
+        progress: Progress,
+    ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
+        let multi = self.clone();
         async move {
             loop {
-                match Box::pin(multi.take(&owner, true)).await {
+                match Box::pin(multi.take(&owner, true, &progress)).await {
                     Ok(Some(guard)) => return Ok(guard),
                     Ok(None) => {
                         tracing::debug!("a lock was lost while others were waited for, taking all anew");
@@ -110,7 +119,8 @@ impl MultiLock {
     pub fn try_acquire(&self) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
         let (multi, owner) = (self.clone(), Owner::current().unwrap_or_default());
         async move {
-            let taken = in_time(multi.first(), multi.take(&owner, false)).await?;
+            let progress = Progress::read();
+            let taken = in_time(multi.first(), &progress, multi.take(&owner, false, &progress)).await?;
             // One was lost while the others were taken.
             taken.ok_or_else(|| AcquireError::busy(multi.first().path()))
         }
@@ -128,7 +138,9 @@ impl MultiLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.first().clone(), self.acquire())
+        let (owner, progress) = (Owner::current().unwrap_or_default(), Progress::read());
+        let acquire = self.enter(owner, progress.clone());
+        with_timeout(timeout, self.first().clone(), progress, acquire)
     }
 
     /// The line of the first lock.
@@ -137,13 +149,19 @@ impl MultiLock {
     }
 
     /// Takes one after the other; `None` when one was lost before all were held.
-    async fn take(&self, owner: &Owner, waits: bool) -> Result<Option<MultiGuard>, AcquireError> {
+    async fn take(
+        &self,
+        owner: &Owner,
+        waits: bool,
+        progress: &Progress,
+    ) -> Result<Option<MultiGuard>, AcquireError> {
         let (mut holds, mut fences) = (Vec::new(), Vec::new());
         for lock in &self.locks {
+            let hold = Box::pin(lock.hold(owner, waits, progress.clone()));
             let taken = if holds.is_empty() {
-                Box::pin(lock.hold(owner, waits)).await
+                hold.await
             } else {
-                match HoldSet::new(holds.clone())?.run(Box::pin(lock.hold(owner, waits))).await {
+                match HoldSet::new(holds.clone())?.run(hold).await {
                     Ok(taken) => taken,
                     Err(_) => return Ok(None),
                 }

@@ -1,7 +1,6 @@
 use super::local_line::{Left, LocalLine, Over, Step};
 use crate::acquire::{in_time, try_line, wait};
-use crate::refusal::refuse;
-use crate::standing::Standing;
+use crate::progress::Progress;
 use crate::{AcquireError, NotAcquired};
 use docent_core::planted;
 use docent_core::recipe::{Hold, Line, Relay, TurnOver, after};
@@ -24,7 +23,7 @@ struct Draw {
     /// The runtime that its timers are of: where that is not driven any more they never fire.
     runtime: Option<runtime::Id>,
     /// Shows its ticket to each of them.
-    standing: Standing,
+    progress: Progress,
 }
 
 /// Tasks of one process that share tickets for one mutex (decision 19). Source: "Lock Cohorting" by Dice,
@@ -48,34 +47,31 @@ impl Cohort {
     }
 
     /// Waits for a turn. Its place among the tasks is that of the first poll.
-    pub(crate) fn wait(self: &Arc<Self>, line: Line) -> Acquiring {
-        let (cohort, standing, span) = (Arc::clone(self), Standing::current(), line.acquire_span());
+    pub(crate) fn wait(self: &Arc<Self>, line: Line, progress: Progress) -> Acquiring {
+        let (cohort, span) = (Arc::clone(self), line.acquire_span());
         async move {
-            if let Some(standing) = &standing {
-                standing.entered(&line);
-            }
+            progress.entered(&line);
             let since = Instant::now();
             let id = cohort.lock().arrive(since);
-            Waiting { cohort, line, id, since, standing, tries: false, done: false }.await
+            Waiting { cohort, line, id, since, progress, tries: false, done: false }.await
         }
         .instrument(span)
         .boxed()
     }
 
     /// Has a turn if no other task is here, and nobody else holds the lock.
-    pub(crate) fn attempt(self: &Arc<Self>, line: Line) -> Acquiring {
+    pub(crate) fn attempt(self: &Arc<Self>, line: Line, progress: Progress) -> Acquiring {
         let cohort = Arc::clone(self);
         async move {
             let since = Instant::now();
             let first = cohort.lock().arrive_first(since);
             match first {
-                Some(id) => {
-                    Waiting { cohort, line, id, since, standing: None, tries: true, done: false }.await
-                }
+                Some(id) => Waiting { cohort, line, id, since, progress, tries: true, done: false }.await,
                 None => {
                     let ahead = Some(cohort.lock().len());
                     let missed = NotAcquired { ahead, ..NotAcquired::at(line.path()) };
-                    in_time(&line, async { Err(refuse(missed, line.first()).await) }).await
+                    in_time(&line, &progress, async { Err(progress.refuse(missed, line.first()).await) })
+                        .await
                 }
             }
         }
@@ -165,8 +161,8 @@ struct Waiting {
     id: u64,
     /// Time at which it came.
     since: Instant,
-    /// Shows the ticket that it draws, if somebody looks.
-    standing: Option<Standing>,
+    /// Shows the ticket that it draws.
+    progress: Progress,
     /// True when it waits for nobody.
     tries: bool,
     /// Set once it is in the line no more.
@@ -175,9 +171,9 @@ struct Waiting {
 
 impl Waiting {
     fn draw(&self) -> Draw {
-        let (line, standing) = (self.line.clone(), Standing::default());
-        let acquiring = standing.begin(|| if self.tries { try_line(line) } else { wait(line) });
-        Draw { acquiring, runtime: runtime_id(), standing }
+        let (line, progress) = (self.line.clone(), Progress::read());
+        let acquire = if self.tries { try_line } else { wait };
+        Draw { acquiring: acquire(line, progress.clone()), runtime: runtime_id(), progress }
     }
 }
 
@@ -211,7 +207,7 @@ impl Future for Waiting {
         match draw.acquiring.as_mut().poll(cx) {
             Poll::Pending => {
                 // It may be a draw that another task began.
-                self.standing.iter().for_each(|standing| standing.share(&draw.standing));
+                self.progress.share(&draw.progress);
                 self.cohort.lock().put_back(draw);
                 Poll::Pending
             }

@@ -40,10 +40,6 @@ impl<F: FenceKind> MutexGuard<F> {
         Ok(Self { hold, fence })
     }
 
-    pub(crate) fn into_hold(self) -> Arc<Hold> {
-        self.hold
-    }
-
     /// The fencing token: higher than the fence of every earlier holder of this path. The same for all guards
     /// of a hold.
     pub fn fence(&self) -> F {

@@ -13,5 +13,6 @@ mod mutex;
 pub use builder::MutexBuilder;
 pub(crate) use cohort::Cohort;
 pub use fence_kind::FenceKind;
+pub(crate) use fence_kind::sealed::Sealed as Fenced;
 pub use guard::MutexGuard;
 pub use mutex::Mutex;

@@ -1,5 +1,6 @@
 use super::{Cohort, FenceKind, MutexBuilder};
 use crate::acquire::{LockSide, enter, try_enter, with_timeout};
+use crate::progress::Progress;
 use crate::{AcquireError, MutexGuard, Owner};
 use docent_core::recipe::{Line, debug_handle};
 use docent_core::{Client, Error, Fence, Participant};
@@ -78,15 +79,16 @@ impl Mutex {
 }
 
 impl<F: FenceKind> Mutex<F> {
-    fn side(&self) -> LockSide {
+    pub(crate) fn side(&self) -> LockSide {
         LockSide::shared_in(self.cohort.as_ref(), &self.line)
     }
 
     fn enter(
         &self,
         owner: Option<Owner>,
+        progress: Progress,
     ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let acquire = enter(owner, self.side());
+        let acquire = enter(owner, self.side(), progress);
         async move { MutexGuard::new(acquire.await?) }
     }
 
@@ -110,7 +112,7 @@ impl<F: FenceKind> Mutex<F> {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        self.enter(Owner::current())
+        self.enter(Owner::current(), Progress::unread())
     }
 
     /// As [`acquire`](Self::acquire), for `owner`: re-enters without I/O when that owner holds the lock.
@@ -124,7 +126,7 @@ impl<F: FenceKind> Mutex<F> {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        self.enter(Some(owner.clone()))
+        self.enter(Some(owner.clone()), Progress::unread())
     }
 
     /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock
@@ -138,7 +140,7 @@ impl<F: FenceKind> Mutex<F> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let acquire = try_enter(Owner::current(), self.side());
+        let acquire = try_enter(Owner::current(), self.side(), Progress::read());
         async move { MutexGuard::new(acquire.await?) }
     }
 
@@ -154,7 +156,9 @@ impl<F: FenceKind> Mutex<F> {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        with_timeout(timeout, self.line.clone(), self.acquire())
+        let progress = Progress::read();
+        let acquire = self.enter(Owner::current(), progress.clone());
+        with_timeout(timeout, self.line.clone(), progress, acquire)
     }
 
     /// Holder and waiters, in the order of the line.

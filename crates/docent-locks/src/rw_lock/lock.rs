@@ -1,5 +1,6 @@
 use super::{ReadGuard, RwLockBuilder, WriteGuard};
 use crate::acquire::{LockSide, enter, try_enter, with_timeout};
+use crate::progress::Progress;
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{Line, debug_handle};
 use docent_core::{Client, Error, Participant};
@@ -87,7 +88,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        self.enter_to_read(Owner::current())
+        self.enter_to_read(Owner::current(), Progress::unread())
     }
 
     /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads, and reads in its
@@ -102,7 +103,7 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        self.enter_to_read(Some(owner.clone()))
+        self.enter_to_read(Some(owner.clone()), Progress::unread())
     }
 
     /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks
@@ -115,7 +116,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let acquire = try_enter(Owner::current(), self.to_read());
+        let acquire = try_enter(Owner::current(), self.to_read(), Progress::read());
         async move { acquire.await.map(ReadGuard::new) }
     }
 
@@ -131,7 +132,9 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.readers.clone(), self.read())
+        let progress = Progress::read();
+        let acquire = self.enter_to_read(Owner::current(), progress.clone());
+        with_timeout(timeout, self.readers.clone(), progress, acquire)
     }
 
     /// Waits until the lock can be written, however long that takes. Inside an [`Owner::scope`] it re-enters
@@ -144,7 +147,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        self.enter_to_write(Owner::current())
+        self.enter_to_write(Owner::current(), Progress::unread())
     }
 
     /// As [`write`](Self::write), for `owner`: re-enters without I/O when that owner writes.
@@ -158,7 +161,7 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        self.enter_to_write(Some(owner.clone()))
+        self.enter_to_write(Some(owner.clone()), Progress::unread())
     }
 
     /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and
@@ -172,7 +175,7 @@ impl RwLock {
     /// This method is cancel safe.
     pub fn try_write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
         let (owner, readers) = (Owner::current(), self.readers.clone());
-        let acquire = try_enter(owner.clone(), self.to_write());
+        let acquire = try_enter(owner.clone(), self.to_write(), Progress::read());
         async move { Ok(WriteGuard::new(acquire.await?, owner.unwrap_or_default(), readers)) }
     }
 
@@ -188,7 +191,9 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.writers.clone(), self.write())
+        let progress = Progress::read();
+        let acquire = self.enter_to_write(Owner::current(), progress.clone());
+        with_timeout(timeout, self.writers.clone(), progress, acquire)
     }
 
     /// Readers and writers that hold or wait, in the order of the line.
@@ -235,25 +240,27 @@ impl RwLock {
     fn enter_to_read(
         &self,
         owner: Option<Owner>,
+        progress: Progress,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let acquire = enter(owner, self.to_read());
+        let acquire = enter(owner, self.to_read(), progress);
         async move { acquire.await.map(ReadGuard::new) }
     }
 
     fn enter_to_write(
         &self,
         owner: Option<Owner>,
+        progress: Progress,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
         let (owned, readers) = (owner.clone(), self.readers.clone());
-        let acquire = enter(owner, self.to_write());
+        let acquire = enter(owner, self.to_write(), progress);
         async move { Ok(WriteGuard::new(acquire.await?, owned.unwrap_or_default(), readers)) }
     }
 
-    fn to_read(&self) -> LockSide {
+    pub(crate) fn to_read(&self) -> LockSide {
         LockSide::shared(&self.readers, &self.writers)
     }
 
-    fn to_write(&self) -> LockSide {
+    pub(crate) fn to_write(&self) -> LockSide {
         LockSide::exclusive(&self.writers, &self.readers)
     }
 }

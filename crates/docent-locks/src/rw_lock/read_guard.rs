@@ -25,10 +25,6 @@ impl ReadGuard {
         Self { hold }
     }
 
-    pub(crate) fn into_hold(self) -> Arc<Hold> {
-        self.hold
-    }
-
     /// The writer's fence, for a guard of an owner that wrote when it began to read, or that was downgraded
     /// from a writer's. Readers have none of their own.
     pub fn fence(&self) -> Option<Fence> {

@@ -31,10 +31,6 @@ impl WriteGuard {
         Self { hold, owner, readers }
     }
 
-    pub(crate) fn into_hold(self) -> Arc<Hold> {
-        self.hold
-    }
-
     /// The fencing token: higher than the fence of every earlier writer of this path. The same for all guards
     /// of a hold.
     pub fn fence(&self) -> Fence {

@@ -3,8 +3,7 @@ use super::permits::{Permits, PermitsTaken};
 use super::shared_limit::Limit;
 use super::{SemaphoreBuilder, SharedLimit};
 use crate::acquire::{in_time, try_line, wait, wait_out, with_timeout};
-use crate::refusal::refuse;
-use crate::standing::Target;
+use crate::progress::{Progress, Target};
 use crate::{AcquireError, NotAcquired, Permit};
 use docent_core::recipe::{Hold, HoldSet, Line, NodePath, RecipeKind, debug_handle};
 use docent_core::{Client, Error};
@@ -134,15 +133,23 @@ impl Semaphore {
         &self,
         permits: u32,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
-        let semaphore = self.clone();
-        async move { Box::pin(semaphore.wait_for(permits)).await }
+        self.enter(permits, Progress::unread())
     }
 
-    async fn wait_for(&self, permits: u32) -> Result<Permit, AcquireError> {
+    fn enter(
+        &self,
+        permits: u32,
+        progress: Progress,
+    ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
+        let semaphore = self.clone();
+        async move { Box::pin(semaphore.wait_for(permits, progress)).await }
+    }
+
+    async fn wait_for(&self, permits: u32, progress: Progress) -> Result<Permit, AcquireError> {
         self.check(permits)?;
         self.look(permits).await?;
         loop {
-            let turn = wait(self.turns.clone()).await?;
+            let turn = wait(self.turns.clone(), progress.clone()).await?;
             // Without the turn two may wait for each other: both begin again.
             if let Ok(taken) = turn.run(self.take(permits, &turn)).await
                 && let Some(holds) = taken?
@@ -198,25 +205,26 @@ impl Semaphore {
         let semaphore = self.clone();
         async move {
             semaphore.check(permits)?;
-            in_time(&semaphore.turns, semaphore.attempts(permits)).await
+            let progress = Progress::read();
+            in_time(&semaphore.turns, &progress, semaphore.attempts(permits, &progress)).await
         }
     }
 
-    async fn attempts(&self, permits: u32) -> Result<Permit, AcquireError> {
+    async fn attempts(&self, permits: u32, progress: &Progress) -> Result<Permit, AcquireError> {
         self.permits.look(1).await?;
         loop {
             if !self.permits.are_free(permits).await? {
-                return Err(self.busy().await);
+                return Err(self.busy(progress).await);
             }
-            let turn = match try_line(self.turns.clone()).await {
-                Err(AcquireError::Busy(_)) => return Err(self.busy().await),
+            let turn = match try_line(self.turns.clone(), progress.clone()).await {
+                Err(AcquireError::Busy(_)) => return Err(self.busy(progress).await),
                 turn => turn?,
             };
             // A turn that was lost on the way says nothing of permits: it looks again.
             let Ok(taken) = turn.run(Box::pin(self.permits.try_take(permits, &turn))).await else { continue };
             match taken? {
                 PermitsTaken::All(holds) => return Ok(Permit::new(holds)),
-                PermitsTaken::Full => return Err(self.busy().await),
+                PermitsTaken::Full => return Err(self.busy(progress).await),
                 PermitsTaken::Gone => {}
             }
         }
@@ -234,7 +242,7 @@ impl Semaphore {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.target(), self.acquire())
+        self.acquire_many_timeout(1, timeout)
     }
 
     /// As [`acquire_many`](Self::acquire_many), for at most `timeout`, which bounds the whole call.
@@ -250,7 +258,9 @@ impl Semaphore {
         permits: u32,
         timeout: Duration,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
-        with_timeout(timeout, self.target(), self.acquire_many(permits))
+        let progress = Progress::read();
+        let acquire = self.enter(permits, progress.clone());
+        with_timeout(timeout, self.target(), progress, acquire)
     }
 
     fn target(&self) -> Target {
@@ -259,8 +269,8 @@ impl Semaphore {
 
     /// Error while there are not enough permits, or somebody waits, with one who has a permit where that can
     /// be read.
-    async fn busy(&self) -> AcquireError {
-        refuse(NotAcquired::at(&self.path), Box::pin(self.permits.line().first())).await
+    async fn busy(&self, progress: &Progress) -> AcquireError {
+        progress.refuse(NotAcquired::at(&self.path), Box::pin(self.permits.line().first())).await
     }
 
     fn check(&self, permits: u32) -> Result<(), Error> {

@@ -1,21 +1,22 @@
-//! Place in line of a call that may give up, for the error that it ends with.
+//! Progress of an acquire, for the error that it ends with.
 
-use crate::NotAcquired;
+use crate::{AcquireError, NotAcquired};
 use docent_core::recipe::{Line, Ticket};
 use docent_core::{ConnectionState, Error, Participant};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::time::timeout;
 
-tokio::task_local! {
-    static AMBIENT: Standing;
-}
+/// Longest time for which it is asked who holds what is not free.
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Place of an acquire, as far as it is known. The future that waits writes it, and the call that bounds that
-/// reads it.
+/// Progress of an acquire that may give up. The future that acquires writes it, and the call that bounds that
+/// future reads it.
 #[derive(Clone, Default)]
-pub(crate) struct Standing(Arc<Mutex<Place>>);
+pub(crate) struct Progress(Option<Arc<Mutex<Place>>>);
 
+/// Place of an acquire, as far as it is known.
 #[derive(Default)]
 struct Place {
     /// Line that was entered last.
@@ -26,51 +27,65 @@ struct Place {
     holder: Option<Participant>,
     /// Set once the servers answered when they were asked who is in the way.
     answered: bool,
+    /// Set once the acquire is refused, while it is still asked who holds the lock.
+    refusal: Option<NotAcquired>,
 }
 
-impl Standing {
-    /// That of the call which bounds this one, if one does.
-    pub(crate) fn current() -> Option<Self> {
-        AMBIENT.try_with(Self::clone).ok()
+impl Progress {
+    /// That of an acquire that nothing bounds: it is not recorded.
+    pub(crate) fn unread() -> Self {
+        Self(None)
     }
 
-    /// Runs `future` as one whose place this shows.
-    pub(crate) fn within<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
-        AMBIENT.scope(self.clone(), future)
+    /// That of an acquire which the caller bounds.
+    pub(crate) fn read() -> Self {
+        Self(Some(Arc::default()))
     }
 
-    /// Calls `begin` as one whose place this shows.
-    pub(crate) fn begin<T>(&self, begin: impl FnOnce() -> T) -> T {
-        AMBIENT.sync_scope(self.clone(), begin)
+    fn lock(&self) -> Option<MutexGuard<'_, Place>> {
+        self.0.as_ref().map(|place| place.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The error of an acquire that is refused, with the holder, if `find` tells it within a second. From here
+    /// on the acquire is refused, whatever becomes of the question.
+    pub(crate) async fn refuse(
+        &self,
+        missed: NotAcquired,
+        find: impl Future<Output = Result<Option<Participant>, Error>>,
+    ) -> AcquireError {
+        if let Some(mut place) = self.lock() {
+            place.refusal = Some(missed.clone());
+        }
+        let holder = timeout(PATIENCE, find).await.ok().and_then(Result::ok).flatten();
+        AcquireError::Busy(Box::new(NotAcquired { holder, ..missed }))
+    }
+
+    pub(crate) fn take_refusal(&self) -> Option<NotAcquired> {
+        self.lock().and_then(|mut place| place.refusal.take())
     }
 
     /// Shows the ticket that `other` shows, too.
     pub(crate) fn share(&self, other: &Self) {
-        let (ticket, ahead) = {
-            let place = other.lock();
-            (place.ticket.clone(), place.ahead)
+        let Some((ticket, ahead)) = other.lock().map(|place| (place.ticket.clone(), place.ahead)) else {
+            return;
         };
-        let mut place = self.lock();
+        let Some(mut place) = self.lock() else { return };
         // What the servers said of the same ticket since stays.
         if place.ticket != ticket {
             (place.ticket, place.ahead) = (ticket, ahead);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Place> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// It waits in `line` now, and has no ticket yet.
     pub(crate) fn entered(&self, line: &Line) {
-        let mut place = self.lock();
+        let Some(mut place) = self.lock() else { return };
         // Servers that answered about another line were reached, too.
         *place = Place { line: Some(line.clone()), answered: place.answered, ..Place::default() };
     }
 
     pub(crate) fn took(&self, ticket: &Ticket) {
+        let Some(mut place) = self.lock() else { return };
         let name = ticket.path().rsplit('/').next().map(str::to_owned);
-        let mut place = self.lock();
         (place.ticket, place.ahead) = (name, ticket.ahead());
     }
 }
@@ -95,23 +110,22 @@ impl Target {
 
     /// Asks who is in the way: a listing and a read, which calls of the client share that ask at the same
     /// time.
-    pub(crate) async fn look(&self, standing: &Standing) {
-        if let Err(error) = self.ask(standing).await
+    pub(crate) async fn look(&self, progress: &Progress) {
+        if let Err(error) = self.ask(progress).await
             && !error.is_retryable()
+            && let Some(mut place) = progress.lock()
         {
             // A refusal is an answer.
-            standing.lock().answered = true;
+            place.answered = true;
         }
     }
 
-    async fn ask(&self, standing: &Standing) -> Result<(), Error> {
-        let (line, ticket) = {
-            let place = standing.lock();
-            (place.line.clone().unwrap_or_else(|| self.line.clone()), place.ticket.clone())
-        };
+    async fn ask(&self, progress: &Progress) -> Result<(), Error> {
+        let (line, ticket) =
+            progress.lock().map_or((None, None), |place| (place.line.clone(), place.ticket.clone()));
+        let line = line.unwrap_or_else(|| self.line.clone());
         let ahead = line.glance(ticket.as_deref()).await?;
-        {
-            let mut place = standing.lock();
+        if let Some(mut place) = progress.lock() {
             place.answered = true;
             if place.ticket != ticket {
                 // It waits elsewhere by now.
@@ -123,24 +137,23 @@ impl Target {
             Some((_, permits)) => permits.glance_holder(&permits.glance(None).await?).await?,
             None => line.glance_holder(&ahead).await?,
         };
-        let mut place = standing.lock();
-        if place.ticket == ticket {
+        if let Some(mut place) = progress.lock().filter(|place| place.ticket == ticket) {
             place.holder = holder;
         }
         Ok(())
     }
 
     /// The account of a call that was given `timeout`, and `window` to ask who is in the way.
-    pub(crate) fn missed(&self, standing: &Standing, timeout: Duration, window: Duration) -> NotAcquired {
-        let mut place = standing.lock();
-        let line = place.line.take().unwrap_or_else(|| self.line.clone());
+    pub(crate) fn missed(&self, progress: &Progress, timeout: Duration, window: Duration) -> NotAcquired {
+        let place = progress.lock().map(|mut place| std::mem::take(&mut *place)).unwrap_or_default();
+        let line = place.line.unwrap_or_else(|| self.line.clone());
         let path = self.semaphore.as_ref().map_or(line.path(), |(path, _)| path);
         let is_connected = line.client().state().current() == ConnectionState::Connected;
         NotAcquired {
             path: path.to_owned(),
             timeout: Some(timeout),
             ahead: place.ahead,
-            holder: place.holder.take(),
+            holder: place.holder,
             // Less than this is no time to answer in.
             servers_reachable: place.answered || (is_connected && window < Duration::from_millis(250)),
             queued: place.ticket.is_some(),
