@@ -1,10 +1,8 @@
-use crate::auto_traits;
 use crate::cargo::{cargo, run as execute, succeeds};
+use crate::comment_width;
 use crate::pages;
-use crate::prose;
 use crate::rooms;
 use crate::stages::Stages;
-use crate::structure;
 use anyhow::{Result, ensure};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -22,25 +20,35 @@ const PLANTED: [&str; 9] = [
     "docent-simulation",
 ];
 
-/// Checks that every commit must pass besides its tests.
+/// A check and its name.
+type Check = (&'static str, fn() -> Result<()>);
+
+const CHECKS: [Check; 9] = [
+    ("format", || execute(&mut cargo("fmt --all --check"))),
+    ("width of comments", comment_width::check),
+    ("order of folders and crates", rooms::check),
+    ("pages", pages::check),
+    ("lints", || execute(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings"))),
+    ("lints of planted defects", planted),
+    ("docs", || {
+        execute(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
+    }),
+    ("default features", default_features),
+    ("dependencies", dependencies),
+];
+
+/// Checks that every commit must pass besides its tests. All of them run, also after one has failed.
 pub(crate) fn run() -> Result<()> {
     let mut stages = Stages::start();
-    stages.run("format", || execute(&mut cargo("fmt --all --check")))?;
-    stages.run("order of folders and crates", rooms::check)?;
-    stages.run("files of one acquire", structure::check)?;
-    stages.run("table of public types", auto_traits::check)?;
-    stages.run("pages", pages::check)?;
-    stages.run("prose", prose::run)?;
-    stages.run("lints", || {
-        execute(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings"))
-    })?;
-    stages.run("lints of planted defects", planted)?;
-    stages.run("docs", || {
-        execute(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
-    })?;
-    stages.run("default features", default_features)?;
-    stages.run("dependencies", dependencies)?;
+    let mut failed = Vec::new();
+    for (name, check) in CHECKS {
+        if let Err(error) = stages.run(name, check) {
+            eprintln!("error: {error:#}");
+            failed.push(name);
+        }
+    }
     stages.finish(None);
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
 

@@ -1,35 +1,32 @@
-//! The project's own chores: `cargo xtask check | test | fix | pages | structure | bench | simulate |
-//! planted-tests | differential | versions`.
+//! The project's own chores: `cargo xtask check | test | fix | pages | bench | simulate | planted-tests |
+//! differential | versions`.
 
-mod auto_traits;
 mod bench;
 mod cargo;
 mod check;
+mod comment_width;
 mod differential;
 mod fix;
 mod newer;
 mod packages;
 mod pages;
 mod planted_tests;
-mod prose;
 mod rooms;
 mod simulate;
 mod sources;
 mod stages;
-mod structure;
 mod test;
 mod versions;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | structure | bench | simulate | planted-tests | differential | versions
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | bench | simulate | planted-tests | differential | versions
 
-check   what must hold of every commit besides its tests: format, order of folders, pages, prose, lints, docs, dependencies
+check   what must hold of every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies
 test    every test, also those that need a real ZooKeeper and other people's clients, which are installed when missing (Debian, as root):
         [--full]: the larger samples of CI; [--changed]: packages that differ from the merge base, and their dependents; [--jobs N]: so many test binaries at the same time; [--junit FILE]: a report for CI servers
 fix     applies what lints suggest, formats, and writes the pages that are made from the README
 pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
-structure  [CRATE | FOLDER/]: figures of each crate, or of one with its largest circle, or of another checkout: lengths of files and functions, circles of imports, types whose methods are spread, files that an acquire crosses
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper;
         recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: our recipes side by side
         with Curator's and kazoo's, on a real ZooKeeper;
@@ -51,7 +48,6 @@ fn main() -> ExitCode {
             Some("--check") => pages::check(),
             _ => pages::write(),
         },
-        Some("structure") => structure::run(),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("planted-tests") => planted_tests::run(std::env::args().nth(2).as_deref()),

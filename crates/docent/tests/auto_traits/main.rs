@@ -1,6 +1,5 @@
 //! Table of the public types by the traits that users rely on, and of the futures by what they borrow. It is
-//! the compiler that reads it: a row that does not hold does not compile. `cargo xtask check` fails where a
-//! type or a future of the public API has no row.
+//! the compiler that reads it: a row that does not hold does not compile.
 
 mod core;
 mod futures;

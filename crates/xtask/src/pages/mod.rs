@@ -1,10 +1,9 @@
-//! The pages of the repository: the README and its copies, links, the code of guides, and names of types.
+//! The pages of the repository: the README and its copies, links, and the code of guides.
 
 mod derived;
 mod facade;
 mod links;
 mod markdown;
-mod names;
 mod readme;
 mod snippets;
 mod task;

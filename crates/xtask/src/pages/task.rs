@@ -1,6 +1,6 @@
 use super::facade::{FACADE, Facade};
 use super::markdown::Page;
-use super::{derived, links, names, readme, snippets};
+use super::{derived, links, readme, snippets};
 use crate::cargo::root;
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -31,7 +31,6 @@ pub(crate) fn check() -> Result<()> {
     let facade = Facade::parse(&text);
     wrong.extend(facade.check(|path| root.join(path).exists()));
     wrong.extend(links::check(&pages, |path| root.join(path).exists()));
-    wrong.extend(names::check(&pages, &names::of_sources(&root)?));
     for (path, text) in derived::pages(&readme, &facade.table()) {
         if read(&root, path)? != text {
             wrong.push(format!(

@@ -1,19 +1,44 @@
-use anyhow::{Context, Result};
+//! Comments as wide as code may be: the formatter does not wrap them.
+
+use crate::cargo::root;
+use crate::sources::rust_files;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+
+/// Fails where a line that is a comment is wider than the formatter lets code be.
+pub(crate) fn check() -> Result<()> {
+    let root = root();
+    let read =
+        |path: &str| fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"));
+    let width = of_formatter(&read("rustfmt.toml")?)?;
+    let mut wide = Vec::new();
+    for folder in ["crates", "tests", "examples"] {
+        for path in rust_files(&root, folder)? {
+            let text = read(&path)?;
+            let lines = text.lines().zip(1..).filter(|(line, _)| is_too_wide(line, width));
+            wide.extend(
+                lines.map(|(line, number)| format!("{path}:{number}: {} columns", line.chars().count())),
+            );
+        }
+    }
+    ensure!(wide.is_empty(), "comments wider than {width} columns:\n{}", wide.join("\n"));
+    Ok(())
+}
 
 /// Width of lines that the formatter is set to.
-pub(super) fn of_formatter(settings: &str) -> Result<usize> {
+fn of_formatter(settings: &str) -> Result<usize> {
     let setting = |line: &str| line.strip_prefix("max_width")?.trim().strip_prefix('=')?.trim().parse().ok();
     settings.lines().find_map(setting).context("rustfmt.toml has no max_width")
 }
 
 /// Text of a line that is a comment as a whole, without its slashes.
-pub(super) fn comment(line: &str) -> Option<&str> {
+fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?;
     Some(text.trim_start_matches(['/', '!']).trim())
 }
 
 /// True when the comment in `line` reaches beyond `width` and could be wrapped.
-pub(super) fn is_too_wide(line: &str, width: usize) -> bool {
+fn is_too_wide(line: &str, width: usize) -> bool {
     line.chars().count() > width && comment(line).is_some_and(can_be_wrapped)
 }
 
@@ -61,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_none_of_the_meters() {
+    fn code_is_not_measured() {
         assert!(!is_too_wide("let address = \"https://example.org\"; // a few words", 5));
     }
 }
