@@ -9,8 +9,7 @@ use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane};
-use crate::setup::RecipeKind;
-use crate::telemetry;
+use crate::setup::{Recipe, RecipeKind};
 use crate::time::Timestamp;
 use docent_proto::Code;
 use futures_util::future::join_all;
@@ -120,7 +119,7 @@ enum Attempt {
 pub async fn claim_all(
     client: &Client,
     wanted: &[ClaimRequest],
-    recipe: &'static RecipeKind,
+    kind: &'static RecipeKind,
     operation: &'static str,
 ) -> Result<ClaimResult, Error> {
     let Some(first) = wanted.first() else {
@@ -134,11 +133,12 @@ pub async fn claim_all(
     // unknown outcome is undone (decision 11).
     let mut attempts = client.attempts(operation, &first.claim, Idempotency::Idempotent);
     let place = client.shared().namespace.join(&first.claim);
+    let recipe = client.shared().recipe(kind);
     loop {
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation, Near::Path(&place)).await? else { continue };
         // The shutdown looks for writes under way after its stage has come, this one at the stage after that.
-        let mut under_way = Some(generation.held.begin_write(recipe));
+        let mut under_way = Some(generation.held.begin_write(recipe.stage()));
         // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
         // be counted all the same.
         if client.shared().refuses(recipe.stage()) {
@@ -161,7 +161,7 @@ pub async fn claim_all(
                     return Err(error);
                 }
                 let handed_out: Vec<_> = intent.claims.iter().map(|claim| claim.handed_out).collect();
-                let held = hold(client, intent, wanted, czxid, recipe);
+                let held = hold(client, intent, wanted, czxid, &recipe);
                 drop(under_way);
                 // Reads whose write has no reply may have been answered before it was applied.
                 let reads = match replied {
@@ -308,7 +308,7 @@ fn hold(
     mut intent: Intent,
     wanted: &[ClaimRequest],
     czxid: i64,
-    recipe: &'static RecipeKind,
+    recipe: &Recipe,
 ) -> Option<Vec<Hold>> {
     // From here on the drop of a guard deletes its node, and not that of the intent.
     let nodes = intent.made(czxid);
@@ -326,11 +326,7 @@ fn hold(
     // Only now that each node has a guard that sees to its end: metrics are recorded by code of others, which
     // may panic.
     for _ in claims.iter().flatten() {
-        telemetry::acquired(
-            &generation.client,
-            recipe.label(),
-            generation.clock.now().since(intent.submitted),
-        );
+        recipe.metrics.acquired(generation.clock.now().since(intent.submitted));
     }
     claims.into_iter().collect()
 }

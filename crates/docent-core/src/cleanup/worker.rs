@@ -7,7 +7,6 @@ use super::{DeleteOutcome, Host, Job, OwnedNode};
 use crate::session::SessionCloser;
 use crate::session::link::dialer::Start;
 use crate::setup::Setup;
-use crate::telemetry;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -29,7 +28,7 @@ impl CleanupWorker {
         let mut sessions: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         let (mut drained, mut all_ended) = (Vec::new(), Vec::new());
         loop {
-            telemetry::cleanups(&host.setup().label, open.len() + sessions.len());
+            host.setup().instruments.cleanups(open.len() + sessions.len());
             tell_if(open.is_empty(), &mut drained);
             tell_if(sessions.is_empty(), &mut all_ended);
             let job = tokio::select! {

@@ -321,8 +321,8 @@ impl ClientBuilder {
         let (session_runtime, runtime, threads) = match self.config.dedicated_thread {
             false => (runtime.clone(), runtime, Vec::new()),
             true => {
-                let tasks = Thread::start("docent-tasks", None)?;
-                let session = Thread::start("docent-session", Some(tasks.handle()))?;
+                let tasks = Thread::start("docent-tasks")?;
+                let session = Thread::start("docent-session")?;
                 (session.handle(), tasks.handle(), vec![session, tasks])
             }
         };

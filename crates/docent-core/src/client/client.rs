@@ -280,10 +280,10 @@ impl Client {
         path: &str,
         request: F,
     ) -> impl Future<Output = Result<T, Error>> + Send {
-        let (client, started) = (&self.shared().label, Started::now());
-        let span = telemetry::request_span(client, operation, path);
+        let (instruments, started) = (&self.shared().instruments, Started::now());
+        let span = telemetry::request_span(instruments.client(), operation, path);
         let ended = move |result: &Result<T, Error>| {
-            telemetry::operation(client, operation, started, result);
+            instruments.operation(operation, started, result);
             telemetry::note_outcome(result);
         };
         request.inspect(ended).instrument(span)

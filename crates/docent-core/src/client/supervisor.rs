@@ -7,7 +7,6 @@ use crate::operation::{SessionTask, Shared};
 use crate::session::{LinkState, SessionEnd};
 use crate::setup::{ConnectionState, RollbackPolicy};
 use crate::task::PollOnWake;
-use crate::telemetry;
 use futures_util::FutureExt;
 use futures_util::future::{self, BoxFuture, OptionFuture};
 use std::convert::Infallible;
@@ -33,7 +32,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         if shared.closing.is_cancelled() {
             break;
         }
-        telemetry::session_lost(&shared.label, end.label());
+        shared.instruments.session_lost(end.label());
         if end == SessionEnd::RolledBack && !goes_on(&shared) {
             return;
         }
@@ -58,7 +57,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         () = over => {}
     }
     tracing::info!(client = %shared.label, generation = generation.number, "client is closed");
-    telemetry::state(&shared.label, ConnectionState::Closed.number());
+    shared.instruments.state(ConnectionState::Closed.number());
     shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
 
@@ -139,7 +138,7 @@ fn goes_on(shared: &Shared) -> bool {
         }
     });
     if stop {
-        telemetry::state(&shared.label, ConnectionState::RolledBack.number());
+        shared.instruments.state(ConnectionState::RolledBack.number());
         shared.closing.cancel();
     }
     !stop
@@ -244,7 +243,7 @@ fn publish_link(shared: &Shared, generation: &SessionGeneration, link: LinkState
     };
     if state == ConnectionState::Connected {
         tell_connected(shared, generation);
-        telemetry::connected(&shared.label);
+        shared.instruments.connected();
         if generation.lease.is_short() {
             tracing::warn!(
                 client = %shared.label,
@@ -255,14 +254,14 @@ fn publish_link(shared: &Shared, generation: &SessionGeneration, link: LinkState
         }
     } else {
         tell_suspended(shared, generation);
-        telemetry::suspended(&shared.label);
+        shared.instruments.suspended();
     }
     publish(shared, generation, state, link.losses);
 }
 
 /// Publishes a state of the connection in `generation`, whose link was lost `losses` times by then.
 fn publish(shared: &Shared, generation: &SessionGeneration, state: ConnectionState, losses: u64) {
-    telemetry::state(&shared.label, state.number());
+    shared.instruments.state(state.number());
     shared.connection.send_modify(|connection| {
         connection.state = state;
         connection.generation = generation.number;

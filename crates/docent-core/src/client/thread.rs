@@ -1,5 +1,4 @@
 use crate::error::{Error, ErrorKind};
-use crate::telemetry;
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::Builder;
@@ -14,8 +13,7 @@ pub(super) struct Thread {
 
 impl Thread {
     /// Starts the thread. The runtime is made on it, because one must not be dropped where tasks run.
-    /// With `recorder` what it counts is recorded there.
-    pub(super) fn start(name: &str, recorder: Option<Handle>) -> Result<Self, Error> {
+    pub(super) fn start(name: &str) -> Result<Self, Error> {
         let (report, started) = mpsc::channel();
         let (tasks, given) = mpsc::channel();
         let run = move || match runtime::Builder::new_current_thread().enable_all().build() {
@@ -24,24 +22,14 @@ impl Thread {
                 // No tasks are given when the client could not be built.
                 if let Ok(tasks) = given.recv() {
                     let tasks: TaskTracker = tasks;
-                    runtime.block_on(async {
-                        tasks.wait().await;
-                        // What the last of them had recorded.
-                        tokio::task::yield_now().await;
-                    });
+                    runtime.block_on(tasks.wait());
                 }
             }
             Err(error) => {
                 let _ = report.send(Err(error));
             }
         };
-        let body = move || {
-            if let Some(recorder) = recorder {
-                telemetry::record_on(recorder);
-            }
-            run();
-        };
-        Builder::new().name(name.to_owned()).spawn(body).map_err(failed)?;
+        Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
         let ended = |_| Err(io::Error::other("the thread ended"));
         let handle = started.recv().unwrap_or_else(ended).map_err(failed)?;
         Ok(Self { handle, tasks })

@@ -2,7 +2,7 @@ use super::{Beginning, HoldState, HoldTable, LostReason};
 use crate::cleanup::{CleanupContext, OwnedNode};
 use crate::desired::Witness;
 use crate::session::{SessionEnd, Watch};
-use crate::setup::RecipeKind;
+use crate::setup::Recipe;
 use crate::time::Timestamp;
 use std::fmt;
 use std::ops::Deref;
@@ -68,12 +68,19 @@ impl SessionGeneration {
     pub(crate) fn hold(
         self: &Arc<Self>,
         node: &Arc<OwnedNode>,
-        recipe: &'static RecipeKind,
+        recipe: &Recipe,
         beginning: Beginning,
         own: Option<Box<Watch>>,
     ) -> Option<Arc<HoldState>> {
         let mark = self.lease.mark(self.clock.now())?;
-        let held = Arc::new(HoldState::new(Arc::clone(self), Arc::clone(node), recipe, mark, beginning, own));
+        let held = Arc::new(HoldState::new(
+            Arc::clone(self),
+            Arc::clone(node),
+            recipe.clone(),
+            mark,
+            beginning,
+            own,
+        ));
         self.add(&held).then_some(held)
     }
 

@@ -5,7 +5,7 @@ use super::{Beginning, Fence, LostReason, SessionGeneration, Turns};
 use crate::cleanup::OwnedNode;
 use crate::session::Watch;
 use crate::session::lease::LeaseMark;
-use crate::setup::RecipeKind;
+use crate::setup::Recipe;
 use crate::telemetry::Series;
 use crate::time::Timestamp;
 use std::fmt;
@@ -23,7 +23,7 @@ pub(crate) struct HoldState {
     pub(crate) generation: Arc<SessionGeneration>,
     pub(crate) node: Arc<OwnedNode>,
     pub(crate) fence: Fence,
-    recipe: &'static RecipeKind,
+    recipe: Recipe,
     since: Timestamp,
     beginning: Beginning,
     /// Watch on the node as it was made, until the `Heartbeat` takes it.
@@ -49,7 +49,7 @@ impl HoldState {
     pub(crate) fn new(
         generation: Arc<SessionGeneration>,
         node: Arc<OwnedNode>,
-        recipe: &'static RecipeKind,
+        recipe: Recipe,
         mark: LeaseMark,
         beginning: Beginning,
         own: Option<Box<Watch>>,
@@ -80,7 +80,7 @@ impl HoldState {
     /// itself. It may outlive this one.
     pub(crate) fn beside(&self, node: Arc<OwnedNode>, beginning: Beginning) -> Self {
         let generation = Arc::clone(&self.generation);
-        let mut beside = Self::new(generation, node, self.recipe, self.mark, beginning, None);
+        let mut beside = Self::new(generation, node, self.recipe.clone(), self.mark, beginning, None);
         beside.fence = self.fence;
         beside
     }
@@ -144,8 +144,8 @@ impl HoldState {
         &self.node.path
     }
 
-    pub(crate) fn recipe(&self) -> &'static RecipeKind {
-        self.recipe
+    pub(crate) fn recipe(&self) -> &Recipe {
+        &self.recipe
     }
 
     fn sets(&self) -> MutexGuard<'_, Vec<(u64, CancellationToken)>> {
@@ -257,6 +257,7 @@ impl fmt::Debug for HoldState {
 mod tests {
     use super::*;
     use crate::Client;
+    use crate::setup::RecipeKind;
 
     static KIND: RecipeKind = RecipeKind::new("lock", "acquire");
     const SECOND: Duration = Duration::from_secs(1);
@@ -271,7 +272,14 @@ mod tests {
         lease.renew(now - SECOND * 15, now - SECOND * 15, now);
         let mark = lease.mark(now).unwrap();
         let node = Arc::new(OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1));
-        let held = HoldState::new(Arc::clone(&generation), node, &KIND, mark, Beginning::is_creation(), None);
+        let held = HoldState::new(
+            Arc::clone(&generation),
+            node,
+            client.shared().recipe(&KIND),
+            mark,
+            Beginning::is_creation(),
+            None,
+        );
         assert!(held.lease_left() <= SECOND * 5 && held.lease_left() > SECOND * 3);
         lease.renew(now, now, now);
         assert!(held.lease_left() > SECOND * 18, "{:?}", held.lease_left());

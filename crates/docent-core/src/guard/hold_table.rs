@@ -1,5 +1,5 @@
 use super::HoldState;
-use crate::setup::{RecipeKind, Stage};
+use crate::setup::Stage;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
@@ -80,10 +80,9 @@ impl HoldTable {
         }
     }
 
-    /// Counts a write that begins or ends guards of `recipe`, until the value that it returns is dropped: it
+    /// Counts a write that begins or ends guards of this stage, until the value that it returns is dropped: it
     /// is told by the servers before the client's shutdown goes on from their stage to the next.
-    pub(crate) fn begin_write(&self, recipe: &RecipeKind) -> UnderWay<'_> {
-        let stage = recipe.stage();
+    pub(crate) fn begin_write(&self, stage: Stage) -> UnderWay<'_> {
         self.under_way(stage).fetch_add(1, Ordering::SeqCst);
         UnderWay { table: self, stage }
     }

@@ -288,7 +288,7 @@ impl Hold {
         if holds.iter().any(Self::is_turn) {
             return Err(Error::invalid_input(operation, "a turn of a hold does not end by a transaction"));
         }
-        let (generation, recipe) = (Arc::clone(&first.state.generation), first.state.recipe());
+        let (generation, stage) = (Arc::clone(&first.state.generation), first.state.recipe().stage());
         for hold in &holds {
             hold.check_for(operation)?;
             if hold.state.generation.number != generation.number {
@@ -298,7 +298,7 @@ impl Hold {
             }
         }
         // The client's shutdown waits for the write, though the holds are over before it.
-        let _under_way = generation.held.begin_write(recipe);
+        let _under_way = generation.held.begin_write(stage);
         for hold in &mut holds {
             // From here on our own delete may end the hold, of which its watch tells: that is no loss.
             hold.state.hand_over().map_err(|reason| hold.lost_in(operation, reason))?;

@@ -1,7 +1,6 @@
 use super::Hold;
 use crate::cleanup::Deletion;
 use crate::guard::{TurnFence, Turns};
-use crate::telemetry;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -67,9 +66,9 @@ impl Relay {
         let number = self.0.turns.fetch_add(1, Ordering::Relaxed);
         if number > 0 {
             // The ticket has told of the first one.
-            let (client, recipe) = (&state.generation.client, state.recipe().label());
-            telemetry::acquired(client, recipe, waited);
-            telemetry::passed_on(client, recipe);
+            let metrics = &state.recipe().metrics;
+            metrics.acquired(waited);
+            metrics.passed_on();
         }
         let turn = Turn { relay: self.clone(), number, over, is_over: AtomicBool::new(false) };
         Hold::of_turn(hold, state, turn)

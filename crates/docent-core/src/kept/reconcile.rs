@@ -62,7 +62,7 @@ impl Reconciler {
         let TaskEnd { wanted, status, progress } = end;
         Self {
             successors: shared.kept.successors(),
-            told: Told::new(&shared.label, &path),
+            told: Told::new(&shared.instruments, &path),
             stages: shared.stages.subscribe(),
             stage: Stage::Open,
             shared,

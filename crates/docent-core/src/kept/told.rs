@@ -1,5 +1,5 @@
 use crate::error::{Error, ErrorKind};
-use crate::telemetry;
+use crate::telemetry::Instruments;
 use std::sync::Arc;
 
 /// State of a kept node as log and metrics tell it: each change once, however often the node is looked at.
@@ -7,8 +7,7 @@ use std::sync::Arc;
 /// # On drop
 /// It counts as a kept node no more.
 pub(super) struct Told {
-    /// Label of the client.
-    client: Arc<str>,
+    instruments: Arc<Instruments>,
     path: String,
     last: Last,
     /// True while it counts as present.
@@ -28,15 +27,20 @@ enum Last {
 }
 
 impl Told {
-    pub(super) fn new(client: &Arc<str>, path: &str) -> Self {
-        telemetry::kept_wanted(client, 1.0);
-        Self { client: Arc::clone(client), path: path.to_owned(), last: Last::Nothing, counted: false }
+    pub(super) fn new(instruments: &Arc<Instruments>, path: &str) -> Self {
+        instruments.kept_wanted(1.0);
+        Self {
+            instruments: Arc::clone(instruments),
+            path: path.to_owned(),
+            last: Last::Nothing,
+            counted: false,
+        }
     }
 
     /// Counts it as present, or not.
     pub(super) fn count(&mut self, present: bool) {
         if std::mem::replace(&mut self.counted, present) != present {
-            telemetry::kept_present(&self.client, if present { 1.0 } else { -1.0 });
+            self.instruments.kept_present(if present { 1.0 } else { -1.0 });
         }
     }
 
@@ -53,7 +57,7 @@ impl Told {
         if !self.is_news(Last::Present(generation)) {
             return;
         }
-        let (client, path) = (&*self.client, &self.path);
+        let (client, path) = (&**self.instruments.client(), &self.path);
         if waited {
             tracing::info!(
                 client,
@@ -69,21 +73,23 @@ impl Told {
     /// The node is made again, since somebody deleted it.
     pub(super) fn deleted(&mut self) {
         if self.is_news(Last::Nothing) {
-            let (client, path) = (&*self.client, &self.path);
+            let (client, path) = (&**self.instruments.client(), &self.path);
             tracing::warn!(client, path, "somebody deleted a kept node: it is made again");
         }
     }
 
     /// The node of an older session of this client was taken over.
     pub(super) fn taken_over(&self, owner: i64) {
-        let (client, path, session_id) = (&*self.client, &self.path, format_args!("{owner:#x}"));
+        let (client, path, session_id) =
+            (&**self.instruments.client(), &self.path, format_args!("{owner:#x}"));
         tracing::info!(client, path, %session_id, "taking over the node of this client's session before");
     }
 
     /// The node of another session stands in its place, and is waited for.
     pub(super) fn waiting(&mut self, owner: i64) {
         if self.last != Last::Occupied(owner) && self.is_news(Last::Waiting(owner)) {
-            let (client, path, session_id) = (&*self.client, &self.path, format_args!("{owner:#x}"));
+            let (client, path, session_id) =
+                (&**self.instruments.client(), &self.path, format_args!("{owner:#x}"));
             tracing::info!(client, path, %session_id, "waiting until the node of another session is gone");
         }
     }
@@ -91,14 +97,15 @@ impl Told {
     /// The node of another session has been there for longer than its session may take to end.
     pub(super) fn occupied(&mut self, owner: i64) {
         if self.is_news(Last::Occupied(owner)) {
-            let (client, path, session_id) = (&*self.client, &self.path, format_args!("{owner:#x}"));
+            let (client, path, session_id) =
+                (&**self.instruments.client(), &self.path, format_args!("{owner:#x}"));
             tracing::warn!(client, path, %session_id, "the node of another session stays: waiting on");
         }
     }
 
     /// The servers refuse to have the node.
     pub(super) fn refused(&mut self, error: &Error) {
-        let (client, path) = (&*self.client, &self.path);
+        let (client, path) = (&**self.instruments.client(), &self.path);
         if self.last == Last::Refused(error.kind()) {
             tracing::debug!(client, path, %error, "a node still cannot be kept");
             return;
@@ -110,13 +117,13 @@ impl Told {
     /// The node is gone, as it was wanted.
     pub(super) fn removed(&mut self) {
         self.last = Last::Nothing;
-        tracing::info!(client = &*self.client, path = self.path, "node is removed");
+        tracing::info!(client = &**self.instruments.client(), path = self.path, "node is removed");
     }
 }
 
 impl Drop for Told {
     fn drop(&mut self) {
         self.count(false);
-        telemetry::kept_wanted(&self.client, -1.0);
+        self.instruments.kept_wanted(-1.0);
     }
 }

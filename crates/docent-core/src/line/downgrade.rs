@@ -10,7 +10,6 @@ use crate::guard::{Beginning, LostReason};
 use crate::hold::Hold;
 use crate::operation::{Attempts, Idempotency, unexpected};
 use crate::session::{Cause, Lane, Outcome};
-use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Response};
 use std::slice;
@@ -61,7 +60,7 @@ impl Hold {
         generation.add(&state);
         // From here on the drop of the lower hold deletes the new node.
         let lower = Self::new(shared.client().clone(), shared.path().to_owned(), shared.role(), state);
-        telemetry::acquired(&shared.client().shared().label, shared.recipe().label(), Duration::ZERO);
+        shared.recipe().metrics.acquired(Duration::ZERO);
         lower.check_for("downgrade")?;
         Ok(lower)
     }

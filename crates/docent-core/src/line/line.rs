@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::Role;
 use crate::hold::Hold;
 use crate::node::{NodePath, is_own_name};
-use crate::setup::{ParentKind, RecipeKind};
+use crate::setup::{ParentKind, Recipe, RecipeKind};
 use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::Code;
@@ -27,7 +27,7 @@ struct Inner {
     /// As the user wrote it.
     path: String,
     full: String,
-    recipe: &'static RecipeKind,
+    recipe: Recipe,
     /// Marker before the number in a ticket's name.
     marker: &'static str,
     /// Kinds of nodes that count in it.
@@ -56,12 +56,11 @@ impl Inner {
         let path = NodePath::new(recipe.label(), path)?;
         let shared = client.shared();
         let full = shared.namespace.join(path.as_str());
-        shared.introduced.introduce(&shared.label, recipe.label(), recipe.operations());
         Ok(Self {
             client: client.clone(),
             path: path.into(),
             full,
-            recipe,
+            recipe: shared.recipe(recipe),
             marker,
             contenders: Contenders::of([(marker, Role::Exclusive)]),
             side: None,
@@ -78,6 +77,7 @@ impl Inner {
             client: self.client.clone(),
             path: self.path.clone(),
             full: self.full.clone(),
+            recipe: self.recipe.clone(),
             contenders: self.contenders.clone(),
             reported: AtomicBool::new(false),
             stuck: AtomicBool::new(false),
@@ -258,8 +258,8 @@ impl Line {
         Error::from_code(code, self.operation()).at(self.path()).needing("READ")
     }
 
-    pub(super) fn recipe(&self) -> &'static RecipeKind {
-        self.0.recipe
+    pub(super) fn recipe(&self) -> &Recipe {
+        &self.0.recipe
     }
 
     /// Refuses what the client's shutdown has come too far for.

@@ -8,7 +8,6 @@ use crate::error::Error;
 use crate::guard::{Beginning, Fence, SessionGeneration};
 use crate::hold::Hold;
 use crate::session::{Lane, Watch};
-use crate::telemetry;
 use crate::time::Timestamp;
 use bytes::Bytes;
 use std::fmt;
@@ -220,11 +219,7 @@ impl Ticket {
         };
         line.tell_going_on();
         Span::current().record("docent.fence", tracing::field::display(state.fence));
-        telemetry::acquired(
-            &self.generation.client,
-            line.recipe().label(),
-            self.generation.clock.now().since(self.taken),
-        );
+        line.recipe().metrics.acquired(self.generation.clock.now().since(self.taken));
         // Last, right before the hold is there: metrics are recorded by code of others, which may panic.
         self.held = true;
         Ok(Hold::new(line.client().clone(), line.path().to_owned(), line.role(), state))

@@ -11,7 +11,6 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::session::lookup::{Resolution, resolve};
 use crate::session::{Cause, Outcome, SessionEnd};
-use crate::telemetry;
 use crate::time::{Backoff, after};
 use docent_proto::{Code, Request, Response};
 use std::sync::Arc;
@@ -238,7 +237,7 @@ impl<'a> Attempts<'a> {
             return Err(self.given_up(cause));
         };
         self.attempt += 1;
-        telemetry::retry(&self.shared.label, self.operation);
+        self.shared.instruments.retry(self.operation);
         tracing::debug!(
             operation = self.operation,
             path = self.path,

@@ -3,6 +3,7 @@
 mod config;
 mod multi_read_support;
 mod parents;
+mod recipe;
 mod recipe_kind;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod setup;
@@ -15,6 +16,7 @@ pub(crate) use multi_read_support::MultiReadSupport;
 pub(crate) use parents::{
     PARENT_ROUNDS, create_parents, create_parents_by, create_parents_in, refused_parent,
 };
+pub(crate) use recipe::Recipe;
 pub use recipe_kind::RecipeKind;
 pub(crate) use setup::Setup;
 pub use stage::Stage;

@@ -1,10 +1,10 @@
-use super::{Config, ConnectionState, ConnectionStatus, MultiReadSupport, Stage, Stages};
+use super::{Config, ConnectionState, ConnectionStatus, MultiReadSupport, Recipe, RecipeKind, Stage, Stages};
 use crate::error::ErrorKind;
 use crate::node::ClientIdentity;
 use crate::node::namespace::Namespace;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::dialer::Ensemble;
-use crate::telemetry::{Introduced, introduce_client};
+use crate::telemetry::Instruments;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::runtime::Handle;
@@ -20,8 +20,7 @@ pub(crate) struct Setup {
     pub(crate) label: Arc<str>,
     pub(crate) config: Config,
     pub(crate) namespace: Namespace,
-    /// Recipes whose metrics have begun.
-    pub(crate) introduced: Introduced,
+    pub(crate) instruments: Arc<Instruments>,
     /// Written into nodes when the caller gives no data.
     pub(crate) identity: String,
     /// Written where Curator's recipes write their default.
@@ -55,8 +54,8 @@ impl Setup {
         let label: Arc<str> = config.label.clone().unwrap_or_else(|| id.to_string()).into();
         let local = || ClientIdentity::local(config.label.clone()).to_string();
         let identity = config.identity.clone().unwrap_or_else(local);
-        let ensemble = Ensemble::new(Arc::clone(&config.transport), servers, Arc::clone(&label));
-        introduce_client(&label);
+        let instruments = Arc::new(Instruments::new(&label));
+        let ensemble = Ensemble::new(Arc::clone(&config.transport), servers, Arc::clone(&instruments));
         let connection = ConnectionStatus {
             state: ConnectionState::Connecting,
             generation: 1,
@@ -68,7 +67,7 @@ impl Setup {
             label,
             config,
             namespace,
-            introduced: Introduced::default(),
+            instruments,
             identity,
             default_data,
             ensemble,
@@ -81,6 +80,11 @@ impl Setup {
             finished: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }
+    }
+
+    /// The recipe of this kind, whose metrics begin with its first use.
+    pub(crate) fn recipe(&self, kind: &'static RecipeKind) -> Recipe {
+        Recipe::new(kind, self.instruments.recipe(kind.label(), kind.operations()))
     }
 
     /// True when nothing of `stage` may begin any more: the client is closed, or its shutdown has come that

@@ -1,11 +1,11 @@
 #[cfg(feature = "metrics")]
-use super::recorder::recorded;
+use crate::task::call_hook;
 use std::fmt;
-use std::sync::Arc;
+use std::time::Duration;
 #[cfg(feature = "metrics")]
 use {
-    metrics::{Key, Label, Level, Metadata, SharedString, with_recorder},
-    std::mem::take,
+    metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, with_recorder},
+    std::iter::once,
 };
 
 /// Metric of a recipe, through the `metrics` facade: its name, kind, unit and meaning, said once.
@@ -55,7 +55,7 @@ impl Metric {
     }
 
     /// The series of this metric of the client that is labelled `client`, with one more label, whose value
-    /// the user chose. It is there from now on, with zero when it was not yet.
+    /// the user chose. It is registered at the recorder that is installed now, and begins with zero there.
     pub fn series(&'static self, client: &str, label: &'static str, value: &str) -> Series {
         self.series_of(client, &[(label, value)])
     }
@@ -65,27 +65,49 @@ impl Metric {
         self.series_of(client, &[])
     }
 
-    fn series_of(&'static self, client: &str, labels: &[(&'static str, &str)]) -> Series {
-        let series = Series {
+    pub(super) fn series_of(&'static self, client: &str, labels: &[(&'static str, &str)]) -> Series {
+        Series {
             metric: self,
             #[cfg(feature = "metrics")]
-            key: {
-                let labels = labels.iter().map(|(name, value)| Label::new(*name, (*value).to_owned()));
-                Key::from_parts(
-                    self.name,
-                    std::iter::once(of_client(&client.into())).chain(labels).collect::<Vec<_>>(),
-                )
-            },
-        };
+            handle: self.register(client, labels),
+        }
+    }
+
+    /// Tells the recorder the metric's unit and meaning.
+    pub(super) fn describe(&self) {
         #[cfg(feature = "metrics")]
         {
-            let key = series.key.clone();
-            recorded(move || {
-                self.describe();
-                self.register(&key);
+            let unit = match self.unit {
+                MetricUnit::None => None,
+                MetricUnit::Count => Some(metrics::Unit::Count),
+                MetricUnit::Seconds => Some(metrics::Unit::Seconds),
+            };
+            let (name, help) = (self.name.into(), self.help.into());
+            recorded(|| {
+                with_recorder(|recorder| match self.kind {
+                    Kind::Counter => recorder.describe_counter(name, unit, help),
+                    Kind::Gauge => recorder.describe_gauge(name, unit, help),
+                    Kind::Histogram => recorder.describe_histogram(name, unit, help),
+                });
             });
         }
-        series
+    }
+
+    #[cfg(feature = "metrics")]
+    fn register(&self, client: &str, labels: &[(&'static str, &str)]) -> Handle {
+        static METADATA: Metadata<'_> = Metadata::new("docent", Level::INFO, Some("docent"));
+        self.describe();
+        let labels = once(("client", client)).chain(labels.iter().copied());
+        let labels: Vec<_> = labels.map(|(name, value)| Label::new(name, value.to_owned())).collect();
+        let key = Key::from_parts(self.name, labels);
+        let registered = recorded(|| {
+            with_recorder(|recorder| match self.kind {
+                Kind::Counter => Handle::Counter(recorder.register_counter(&key, &METADATA)),
+                Kind::Gauge => Handle::Gauge(recorder.register_gauge(&key, &METADATA)),
+                Kind::Histogram => Handle::Histogram(recorder.register_histogram(&key, &METADATA)),
+            })
+        });
+        registered.unwrap_or(Handle::None)
     }
 }
 
@@ -94,32 +116,51 @@ impl Metric {
 pub struct Series {
     metric: &'static Metric,
     #[cfg(feature = "metrics")]
-    key: Key,
+    handle: Handle,
+}
+
+/// Series in the program's recorder of metrics.
+#[cfg(feature = "metrics")]
+#[derive(Clone)]
+enum Handle {
+    Counter(Counter),
+    Gauge(Gauge),
+    Histogram(Histogram),
+    /// The recorder panicked when the series was registered.
+    None,
 }
 
 impl Series {
     /// Sets a gauge.
     pub fn set(&self, value: f64) {
         #[cfg(feature = "metrics")]
-        self.with(move |metric, key| metric.set(key, value));
+        if let Handle::Gauge(gauge) = &self.handle {
+            recorded(|| gauge.set(value));
+        }
     }
 
     /// Adds to a gauge; less with a negative value.
     pub fn add(&self, value: f64) {
         #[cfg(feature = "metrics")]
-        self.with(move |metric, key| metric.add(key, value));
+        if let Handle::Gauge(gauge) = &self.handle {
+            recorded(|| gauge.increment(value));
+        }
     }
 
     /// Adds one to a counter.
     pub fn increment(&self) {
         #[cfg(feature = "metrics")]
-        self.with(Metric::increment);
+        if let Handle::Counter(counter) = &self.handle {
+            recorded(|| counter.increment(1));
+        }
     }
 
-    #[cfg(feature = "metrics")]
-    fn with(&self, record: impl FnOnce(&'static Metric, &Key) + Send + 'static) {
-        let (metric, key) = (self.metric, self.key.clone());
-        recorded(move || record(metric, &key));
+    /// Adds a duration to a histogram, in seconds.
+    pub(super) fn record(&self, duration: Duration) {
+        #[cfg(feature = "metrics")]
+        if let Handle::Histogram(histogram) = &self.handle {
+            recorded(|| histogram.record(duration.as_secs_f64()));
+        }
     }
 }
 
@@ -129,66 +170,8 @@ impl fmt::Debug for Series {
     }
 }
 
+/// Calls the program's recorder of metrics, which is code of others and may panic.
 #[cfg(feature = "metrics")]
-static METADATA: Metadata<'_> = Metadata::new("docent", Level::INFO, Some("docent"));
-
-#[cfg(feature = "metrics")]
-fn of_client(client: &Arc<str>) -> Label {
-    Label::new("client", SharedString::from(Arc::clone(client)))
-}
-
-/// A key of `metric` with labels whose values are fixed.
-#[cfg(feature = "metrics")]
-pub(super) fn key<const LABELS: usize>(
-    metric: &Metric,
-    client: &Arc<str>,
-    labels: [(&'static str, &'static str); LABELS],
-) -> Key {
-    let mut all = Vec::with_capacity(LABELS + 1);
-    all.push(of_client(client));
-    all.extend(labels.map(|(name, value)| Label::from_static_parts(name, value)));
-    Key::from_parts(metric.name, take(&mut all))
-}
-
-/// Calls of the recorder, which is asked for the series each time, as it may be installed at any time.
-#[cfg(feature = "metrics")]
-impl Metric {
-    pub(super) fn describe(&self) {
-        let unit = match self.unit {
-            MetricUnit::None => None,
-            MetricUnit::Count => Some(metrics::Unit::Count),
-            MetricUnit::Seconds => Some(metrics::Unit::Seconds),
-        };
-        let (name, help) = (self.name.into(), self.help.into());
-        with_recorder(|recorder| match self.kind {
-            Kind::Counter => recorder.describe_counter(name, unit, help),
-            Kind::Gauge => recorder.describe_gauge(name, unit, help),
-            Kind::Histogram => recorder.describe_histogram(name, unit, help),
-        });
-    }
-
-    /// The series is there, with zero when it was not yet.
-    pub(super) fn register(&self, key: &Key) {
-        with_recorder(|recorder| match self.kind {
-            Kind::Counter => drop(recorder.register_counter(key, &METADATA)),
-            Kind::Gauge => drop(recorder.register_gauge(key, &METADATA)),
-            Kind::Histogram => drop(recorder.register_histogram(key, &METADATA)),
-        });
-    }
-
-    pub(super) fn increment(&self, key: &Key) {
-        with_recorder(|recorder| recorder.register_counter(key, &METADATA).increment(1));
-    }
-
-    pub(super) fn set(&self, key: &Key, value: f64) {
-        with_recorder(|recorder| recorder.register_gauge(key, &METADATA).set(value));
-    }
-
-    pub(super) fn add(&self, key: &Key, value: f64) {
-        with_recorder(|recorder| recorder.register_gauge(key, &METADATA).increment(value));
-    }
-
-    pub(super) fn record(&self, key: &Key, value: f64) {
-        with_recorder(|recorder| recorder.register_histogram(key, &METADATA).record(value));
-    }
+fn recorded<T>(record: impl FnOnce() -> T) -> Option<T> {
+    call_hook("recorder of metrics", "", record).ok()
 }

@@ -10,19 +10,12 @@
 )]
 
 mod catalogue;
-mod count;
-mod introduce;
+mod instruments;
 mod metric;
-mod recorder;
 mod span;
 mod started;
 
-pub(crate) use count::{
-    acquired, cleanups, connected, kept_present, kept_wanted, late, operation, over, passed_on, retry,
-    session_lost, state, suspended,
-};
-pub(crate) use introduce::{Introduced, introduce_client};
+pub(crate) use instruments::{Instruments, RecipeInstruments};
 pub use metric::{Metric, MetricUnit, Series};
-pub(crate) use recorder::record_on;
 pub(crate) use span::{acquire_span, note_outcome, request_span};
 pub(crate) use started::Started;

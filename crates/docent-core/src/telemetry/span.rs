@@ -1,6 +1,6 @@
 //! Spans. Where nobody listens they cost a look at a number, and hold nothing.
 
-use super::count::outcome;
+use super::instruments::outcome;
 use crate::error::Error;
 use tracing::{
     Span,

@@ -3,7 +3,6 @@
 use super::HoldState;
 use crate::guard::LostReason;
 use crate::session::Lane;
-use crate::telemetry;
 use crate::time::{Timestamp, seconds, sleep_until};
 use docent_proto::Request;
 use std::future::pending;
@@ -135,12 +134,8 @@ impl HoldState {
         if let Some(gauge) = self.gauge.get() {
             gauge.set(0.0);
         }
-        telemetry::over(
-            &self.generation.client,
-            self.recipe.label(),
-            self.generation.clock.now().since(self.since),
-            lost.map(LostReason::label),
-        );
+        let held = self.generation.clock.now().since(self.since);
+        self.recipe.metrics.ended(held, lost.map(LostReason::label));
     }
 
     /// The reason why it was lost; `None` while it is not.
@@ -242,7 +237,14 @@ mod tests {
         lease.renew(then, then, then);
         let mark = lease.mark(end - SECOND).unwrap();
         let node = OwnedNode::by_name(Arc::clone(&generation), "/lock/a".to_owned(), 1);
-        HoldState::new(Arc::clone(&generation), Arc::new(node), &KIND, mark, Beginning::is_creation(), None)
+        HoldState::new(
+            Arc::clone(&generation),
+            Arc::new(node),
+            client.shared().recipe(&KIND),
+            mark,
+            Beginning::is_creation(),
+            None,
+        )
     }
 
     #[tokio::test]

@@ -5,7 +5,6 @@ use crate::session::link::transport::Io;
 use crate::session::own::session::SharedMachine;
 use crate::session::{LinkError, SessionEnd, Withdraw};
 use crate::task::PollOnWake;
-use crate::telemetry;
 use crate::time::{DeadlineTimer, Timestamp};
 use bytes::BytesMut;
 use std::convert::Infallible;
@@ -274,7 +273,7 @@ impl<'a> ServedLink<'a> {
             let now = self.shared.clock.now();
             let due = self.deadline.filter(|deadline| now >= *deadline);
             if let Some(deadline) = due.filter(|_| !received) {
-                telemetry::late(news.client(), now.since(deadline));
+                news.instruments.late(now.since(deadline));
             }
             if due.is_some() {
                 self.tell_standstill(news);

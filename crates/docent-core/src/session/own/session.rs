@@ -209,6 +209,7 @@ mod tests {
     use super::*;
     use crate::session::link::dialer::{Ensemble, Start};
     use crate::session::link::transport::TcpTransport;
+    use crate::telemetry::Instruments;
     use crate::time::TokioClock;
     use std::time::Duration;
 
@@ -226,8 +227,10 @@ mod tests {
             credentials: Vec::new(),
         };
         let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
-        let dialer =
-            Dialer::new(Ensemble::new(Arc::new(TcpTransport), Vec::new(), "1".into()), Start::AtOnce);
+        let dialer = Dialer::new(
+            Ensemble::new(Arc::new(TcpTransport), Vec::new(), Arc::new(Instruments::new(&"1".into()))),
+            Start::AtOnce,
+        );
         let (session, run) = WireSession::open(settings, lease, clock, dialer);
         tokio::spawn(run);
         session

@@ -5,6 +5,7 @@ use super::link_news::LinkNews;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::rollback::Refusals;
 use crate::session::link::transport::Transport;
+use crate::telemetry::Instruments;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -21,7 +22,11 @@ pub(crate) struct Ensemble {
 }
 
 impl Ensemble {
-    pub(crate) fn new(transport: Arc<dyn Transport>, servers: Vec<ServerAddress>, client: Arc<str>) -> Self {
+    pub(crate) fn new(
+        transport: Arc<dyn Transport>,
+        servers: Vec<ServerAddress>,
+        instruments: Arc<Instruments>,
+    ) -> Self {
         Self {
             transport,
             servers: Servers::new(servers),
@@ -29,7 +34,7 @@ impl Ensemble {
             left: Left::default(),
             last_error: LastError::default(),
             refusals: Refusals::default(),
-            news: LinkNews::new(client),
+            news: LinkNews::new(instruments),
         }
     }
 

@@ -1,4 +1,5 @@
 use crate::session::LinkError;
+use crate::telemetry::Instruments;
 use crate::time::seconds;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,8 +9,7 @@ use tokio::time::Instant;
 /// the process stood still.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkNews {
-    /// Label of the client.
-    client: Arc<str>,
+    pub(crate) instruments: Arc<Instruments>,
     news: Arc<Mutex<News>>,
 }
 
@@ -26,13 +26,13 @@ struct News {
 }
 
 impl LinkNews {
-    pub(crate) fn new(client: Arc<str>) -> Self {
-        Self { client, news: Arc::default() }
+    pub(crate) fn new(instruments: Arc<Instruments>) -> Self {
+        Self { instruments, news: Arc::default() }
     }
 
     /// News of another link, which is told by nobody.
     pub(super) fn aside(&self) -> Self {
-        let aside = Self::new(Arc::clone(&self.client));
+        let aside = Self::new(Arc::clone(&self.instruments));
         aside.lock().unreachable = true;
         aside
     }
@@ -43,7 +43,7 @@ impl LinkNews {
 
     /// Label of the client.
     pub(crate) fn client(&self) -> &Arc<str> {
-        &self.client
+        self.instruments.client()
     }
 
     /// The session was attached at `server`.
@@ -61,7 +61,7 @@ impl LinkNews {
     pub(crate) fn unreachable(&self, why: Option<&LinkError>) {
         if !std::mem::replace(&mut self.lock().unreachable, true) {
             let cause = why.map(LinkError::chain).unwrap_or_default();
-            tracing::warn!(client = %self.client, cause, "no server can be reached, trying on");
+            tracing::warn!(client = %self.client(), cause, "no server can be reached, trying on");
         }
     }
 
@@ -70,7 +70,7 @@ impl LinkNews {
         let mut news = self.lock();
         news.standstill = news.standstill.max(Some(late));
         tracing::warn!(
-            client = %self.client,
+            client = %self.client(),
             late = %seconds(late),
             "this process stood still, or code that blocks held up the session's task"
         );

@@ -5,6 +5,7 @@ use crate::session::link::dialer::{Dialer, Ensemble, Start};
 use crate::session::link::transport::{Dialled, Io, Transport};
 use crate::session::own::session::WireSession;
 use crate::session::{Lane, Session, SessionSettings};
+use crate::telemetry::Instruments;
 use crate::time::TokioClock;
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
@@ -125,7 +126,10 @@ fn open(flood: &Flood) -> WireSession {
         credentials: Vec::new(),
     };
     let server = ServerAddress { host: "flood".to_owned(), port: 2181 };
-    let dialer = Dialer::new(Ensemble::new(Arc::new(flood.clone()), vec![server], "1".into()), Start::AtOnce);
+    let dialer = Dialer::new(
+        Ensemble::new(Arc::new(flood.clone()), vec![server], Arc::new(Instruments::new(&"1".into()))),
+        Start::AtOnce,
+    );
     let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
     let (session, run) = WireSession::open(settings, lease, clock, dialer);
     tokio::spawn(run);
