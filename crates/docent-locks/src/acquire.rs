@@ -190,8 +190,8 @@ pub(crate) async fn try_enter(
     }
 }
 
-/// Gives an acquire of `target`, which records its `progress`, at most `timeout`. In the last part of it the servers are asked who is in the
-/// way: so an acquire that succeeds before that costs no request more.
+/// Gives an acquire of `target`, which records its `progress`, at most `timeout`. In the last part of it the
+/// servers are asked who is in the way: so an acquire that succeeds before that costs no request more.
 pub(crate) fn with_timeout<T>(
     timeout: Duration,
     target: impl Into<Target>,

@@ -46,8 +46,8 @@ impl Progress {
         self.0.as_ref().map(|place| place.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The error of an acquire that is refused, with the holder, if `find` tells it within a second. From here
-    /// on the acquire is refused, whatever becomes of the question.
+    /// The error of an acquire that is refused, with the holder, if `find` tells it within a second. From
+    /// here on the acquire is refused, whatever becomes of the question.
     pub(crate) async fn refuse(
         &self,
         missed: NotAcquired,

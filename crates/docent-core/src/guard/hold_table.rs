@@ -80,8 +80,8 @@ impl HoldTable {
         }
     }
 
-    /// Counts a write that begins or ends guards of this stage, until the value that it returns is dropped: it
-    /// is told by the servers before the client's shutdown goes on from their stage to the next.
+    /// Counts a write that begins or ends guards of this stage, until the value that it returns is dropped:
+    /// it is told by the servers before the client's shutdown goes on from their stage to the next.
     pub(crate) fn begin_write(&self, stage: Stage) -> UnderWay<'_> {
         self.under_way(stage).fetch_add(1, Ordering::SeqCst);
         UnderWay { table: self, stage }
