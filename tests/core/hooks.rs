@@ -6,9 +6,8 @@ use docent::{CreateMode, ErrorKind, Instance, Membership, Registry};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon, until};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 both_backends! {
     async fn a_node_whose_access_control_list_cannot_be_chosen_is_not_created(backend: Backend) {
@@ -84,53 +83,6 @@ impl Recorder for Panics {
         self.called();
         Histogram::noop()
     }
-}
-
-/// A recorder that notes the threads it is called on.
-#[derive(Debug, Default)]
-struct Threads(Mutex<BTreeSet<String>>);
-
-impl Threads {
-    fn note(&self) {
-        let name = std::thread::current().name().unwrap_or_default().to_owned();
-        self.0.lock().unwrap().insert(name);
-    }
-}
-
-impl Recorder for &'static Threads {
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
-        self.note();
-        Counter::noop()
-    }
-
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        self.note();
-        Gauge::noop()
-    }
-
-    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
-        self.note();
-        Histogram::noop()
-    }
-}
-
-#[tokio::test]
-async fn the_sessions_own_thread_calls_no_recorder_of_metrics() {
-    let threads: &'static Threads = Box::leak(Box::default());
-    metrics::set_global_recorder(threads).unwrap();
-    let server = Backend::Embedded.start().await;
-    let client = builder(&server, server.connect_string()).dedicated_thread().connect().await.unwrap();
-    let guard = soon(docent::Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
-    server.expire(client.session_id().unwrap()).await.unwrap();
-    soon(guard.lost()).await;
-    soon(client.close()).await;
-    let called = |name: &str| threads.0.lock().unwrap().contains(name);
-    until(async || called("docent-tasks")).await;
-    assert!(!called("docent-session"));
 }
 
 #[test]

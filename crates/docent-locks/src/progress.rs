@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Progress of an acquire that may give up. The future that acquires writes it, and the call that bounds that
 /// future reads it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Progress(Option<Arc<Mutex<Place>>>);
 
 /// Place of an acquire, as far as it is known.
@@ -66,6 +66,9 @@ impl Progress {
 
     /// Shows the ticket that `other` shows, too.
     pub(crate) fn share(&self, other: &Self) {
+        if self.0.is_none() {
+            return;
+        }
         let Some((ticket, ahead)) = other.lock().map(|place| (place.ticket.clone(), place.ahead)) else {
             return;
         };

@@ -97,8 +97,7 @@ enum Attempt {
 }
 
 /// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same
-/// trip. `operation` is the method of the
-/// recipe that errors name.
+/// trip. `operation` is the method of the recipe that errors name.
 ///
 /// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which other clients use before and
 /// afterwards. Once it is handed out, with this write or by [`hand_out`](super::hand_out), it has a second
@@ -188,7 +187,7 @@ pub async fn claim_all(
                         let released = join_all(held.into_iter().flatten().map(Hold::release));
                         let _ = Box::pin(timeout_at(attempts.deadline, released)).await;
                         let path = client.shared().namespace.relative(&path);
-                        return Err(Error::from_code(code, operation).at(&path));
+                        return Err(Error::from_code(code, operation).at(&path).needing("READ"));
                     }
                     // The lease ran out before the reply came, or the link did not last for the reads: the
                     // claims are deleted, and made once more.
@@ -323,8 +322,6 @@ fn hold(
     // Collected twice: the first one makes a guard of each or gives its node back, also behind one that
     // failed.
     let claims: Vec<Option<Hold>> = claims.collect();
-    // Only now that each node has a guard that sees to its end: metrics are recorded by code of others, which
-    // may panic.
     for _ in claims.iter().flatten() {
         recipe.metrics.acquired(generation.clock.now().since(intent.submitted));
     }

@@ -220,7 +220,6 @@ impl Ticket {
         line.tell_going_on();
         Span::current().record("docent.fence", tracing::field::display(state.fence));
         line.recipe().metrics.acquired(self.generation.clock.now().since(self.taken));
-        // Last, right before the hold is there: metrics are recorded by code of others, which may panic.
         self.held = true;
         Ok(Hold::new(line.client().clone(), line.path().to_owned(), line.role(), state))
     }

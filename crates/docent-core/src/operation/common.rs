@@ -22,7 +22,7 @@ impl Common {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(TypeId::of::<Values<K, T>>());
         let table = table.or_insert_with(|| Box::new(Values::<K, T>::new()));
-        let Some(values) = table.downcast_mut::<Values<K, T>>() else { return Arc::new(make()) };
+        let values = table.downcast_mut::<Values<K, T>>().expect("a table has the type that is its key");
         if let Some(value) = values.get(&key).and_then(Weak::upgrade) {
             return value;
         }

@@ -3,11 +3,11 @@ use super::{Metric, Series, Started};
 use crate::error::Error;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Metrics of a client and its recipes. Each series is registered once and begins with zero, because an alert
-/// cannot tell zero from a series that is missing.
+/// Metrics of a client and its recipes. Their series begin with zero, because an alert cannot tell zero from a
+/// series that is missing.
 pub(crate) struct Instruments {
     client: Arc<str>,
     state: Series,
@@ -28,7 +28,7 @@ impl Instruments {
     /// Begins the series of the client with this label.
     pub(crate) fn new(client: &Arc<str>) -> Self {
         c::METRICS.iter().for_each(|metric| metric.describe());
-        let plain = |metric: &'static Metric| metric.plain_series(client);
+        let plain = |metric: &'static Metric| metric.series_of(client, &[]);
         let instruments = Self {
             client: Arc::clone(client),
             state: plain(&c::CONNECTION_STATE),
@@ -62,12 +62,13 @@ impl Instruments {
         label: &'static str,
         operations: impl Iterator<Item = &'static str>,
     ) -> Arc<RecipeInstruments> {
-        let mut recipes = lock(&self.recipes);
-        let recipe = recipes.entry(label).or_insert_with(|| {
-            self.retries.begin(operations.map(|op| [op]));
-            Arc::new(RecipeInstruments::new(&self.client, label))
-        });
-        Arc::clone(recipe)
+        self.retries.begin(operations.map(|op| [op]));
+        if let Some(recipe) = lock(&self.recipes).get(label) {
+            return Arc::clone(recipe);
+        }
+        // The recorder is called without the lock.
+        let recipe = Arc::new(RecipeInstruments::new(&self.client, label));
+        Arc::clone(lock(&self.recipes).entry(label).or_insert(recipe))
     }
 
     /// The client's state is the one of this number.
@@ -140,7 +141,7 @@ pub(crate) struct RecipeInstruments {
 
 impl RecipeInstruments {
     fn new(client: &Arc<str>, label: &'static str) -> Self {
-        let of_recipe = |metric: &'static Metric| metric.series(client, "recipe", label);
+        let of_recipe = |metric: &'static Metric| metric.series_of(client, &[("recipe", label)]);
         let lost = Family::new(&c::LOCK_LOST, client, ["recipe", "reason"]);
         lost.begin(c::LOSSES.map(|reason| [label, reason]));
         Self {
@@ -179,12 +180,12 @@ struct Family<const LABELS: usize> {
     metric: &'static Metric,
     client: Arc<str>,
     names: [&'static str; LABELS],
-    series: Mutex<HashMap<[&'static str; LABELS], Series>>,
+    series: RwLock<HashMap<[&'static str; LABELS], Series>>,
 }
 
 impl<const LABELS: usize> Family<LABELS> {
     fn new(metric: &'static Metric, client: &Arc<str>, names: [&'static str; LABELS]) -> Self {
-        Self { metric, client: Arc::clone(client), names, series: Mutex::default() }
+        Self { metric, client: Arc::clone(client), names, series: RwLock::default() }
     }
 
     /// Begins the series with these values.
@@ -193,12 +194,17 @@ impl<const LABELS: usize> Family<LABELS> {
     }
 
     fn get(&self, values: [&'static str; LABELS]) -> Series {
-        let mut series = lock(&self.series);
-        let series = series.entry(values).or_insert_with(|| {
+        if cfg!(not(feature = "metrics")) {
+            return self.metric.series_of(&self.client, &[]);
+        }
+        let known = self.series.read().unwrap_or_else(PoisonError::into_inner).get(&values).cloned();
+        known.unwrap_or_else(|| {
             let labels: Vec<_> = self.names.into_iter().zip(values).collect();
-            self.metric.series_of(&self.client, &labels)
-        });
-        series.clone()
+            // The recorder is called without the lock.
+            let series = self.metric.series_of(&self.client, &labels);
+            let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
+            all.entry(values).or_insert(series).clone()
+        })
     }
 }
 

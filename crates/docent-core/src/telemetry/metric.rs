@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 #[cfg(feature = "metrics")]
 use {
-    metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, with_recorder},
+    metrics::{Key, Label, Level, Metadata, with_recorder},
     std::iter::once,
 };
 
@@ -55,22 +55,31 @@ impl Metric {
     }
 
     /// The series of this metric of the client that is labelled `client`, with one more label, whose value
-    /// the user chose. It is registered at the recorder that is installed now, and begins with zero there.
+    /// the user chose. It begins with zero at the recorder that is installed now.
     pub fn series(&'static self, client: &str, label: &'static str, value: &str) -> Series {
+        self.describe();
         self.series_of(client, &[(label, value)])
     }
 
     /// The series of this metric of that client with no other label; else as [`series`](Self::series).
     pub fn plain_series(&'static self, client: &str) -> Series {
+        self.describe();
         self.series_of(client, &[])
     }
 
+    /// As [`series`](Self::series), with these labels, of a metric that is described already.
     pub(super) fn series_of(&'static self, client: &str, labels: &[(&'static str, &str)]) -> Series {
-        Series {
+        let series = Series {
             metric: self,
             #[cfg(feature = "metrics")]
-            handle: self.register(client, labels),
-        }
+            key: {
+                let labels = once(("client", client)).chain(labels.iter().copied());
+                let labels = labels.map(|(name, value)| Label::new(name, value.to_owned()));
+                Key::from_parts(self.name, labels.collect::<Vec<_>>())
+            },
+        };
+        series.begin();
+        series
     }
 
     /// Tells the recorder the metric's unit and meaning.
@@ -92,74 +101,63 @@ impl Metric {
             });
         }
     }
-
-    #[cfg(feature = "metrics")]
-    fn register(&self, client: &str, labels: &[(&'static str, &str)]) -> Handle {
-        static METADATA: Metadata<'_> = Metadata::new("docent", Level::INFO, Some("docent"));
-        self.describe();
-        let labels = once(("client", client)).chain(labels.iter().copied());
-        let labels: Vec<_> = labels.map(|(name, value)| Label::new(name, value.to_owned())).collect();
-        let key = Key::from_parts(self.name, labels);
-        let registered = recorded(|| {
-            with_recorder(|recorder| match self.kind {
-                Kind::Counter => Handle::Counter(recorder.register_counter(&key, &METADATA)),
-                Kind::Gauge => Handle::Gauge(recorder.register_gauge(&key, &METADATA)),
-                Kind::Histogram => Handle::Histogram(recorder.register_histogram(&key, &METADATA)),
-            })
-        });
-        registered.unwrap_or(Handle::None)
-    }
 }
 
 /// One series of a [`Metric`]: that of a client, or of a thing that the user named.
+///
+/// Each event asks the recorder for the series, because a recorder may be installed later, or forget a series
+/// that was idle.
 #[derive(Clone)]
 pub struct Series {
     metric: &'static Metric,
     #[cfg(feature = "metrics")]
-    handle: Handle,
+    key: Key,
 }
 
-/// Series in the program's recorder of metrics.
 #[cfg(feature = "metrics")]
-#[derive(Clone)]
-enum Handle {
-    Counter(Counter),
-    Gauge(Gauge),
-    Histogram(Histogram),
-    /// The recorder panicked when the series was registered.
-    None,
-}
+static METADATA: Metadata<'_> = Metadata::new("docent", Level::INFO, Some("docent"));
 
 impl Series {
+    /// It is there, with zero when it was not yet.
+    fn begin(&self) {
+        #[cfg(feature = "metrics")]
+        recorded(|| {
+            with_recorder(|recorder| match self.metric.kind {
+                Kind::Counter => drop(recorder.register_counter(&self.key, &METADATA)),
+                Kind::Gauge => drop(recorder.register_gauge(&self.key, &METADATA)),
+                Kind::Histogram => drop(recorder.register_histogram(&self.key, &METADATA)),
+            });
+        });
+    }
+
     /// Sets a gauge.
     pub fn set(&self, value: f64) {
         #[cfg(feature = "metrics")]
-        if let Handle::Gauge(gauge) = &self.handle {
-            recorded(|| gauge.set(value));
-        }
+        recorded(|| with_recorder(|recorder| recorder.register_gauge(&self.key, &METADATA).set(value)));
     }
 
     /// Adds to a gauge; less with a negative value.
     pub fn add(&self, value: f64) {
         #[cfg(feature = "metrics")]
-        if let Handle::Gauge(gauge) = &self.handle {
-            recorded(|| gauge.increment(value));
-        }
+        recorded(|| with_recorder(|recorder| recorder.register_gauge(&self.key, &METADATA).increment(value)));
     }
 
     /// Adds one to a counter.
     pub fn increment(&self) {
         #[cfg(feature = "metrics")]
-        if let Handle::Counter(counter) = &self.handle {
-            recorded(|| counter.increment(1));
-        }
+        recorded(|| with_recorder(|recorder| recorder.register_counter(&self.key, &METADATA).increment(1)));
     }
 
     /// Adds a duration to a histogram, in seconds.
     pub(super) fn record(&self, duration: Duration) {
         #[cfg(feature = "metrics")]
-        if let Handle::Histogram(histogram) = &self.handle {
-            recorded(|| histogram.record(duration.as_secs_f64()));
+        {
+            let seconds = duration.as_secs_f64();
+            recorded(|| {
+                with_recorder(|recorder| {
+                    recorder.register_histogram(&self.key, &METADATA).record(seconds);
+                });
+            });
         }
     }
 }
@@ -172,6 +170,6 @@ impl fmt::Debug for Series {
 
 /// Calls the program's recorder of metrics, which is code of others and may panic.
 #[cfg(feature = "metrics")]
-fn recorded<T>(record: impl FnOnce() -> T) -> Option<T> {
-    call_hook("recorder of metrics", "", record).ok()
+fn recorded(record: impl FnOnce()) {
+    let _ = call_hook("recorder of metrics", "", record);
 }
