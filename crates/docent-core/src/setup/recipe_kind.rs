@@ -25,8 +25,8 @@ impl RecipeKind {
         Self { label, acquire, others: &[], stage: Stage::Locks }
     }
 
-    /// Names the other methods that send requests of their own. The metric `docent_retries_total` has a series for each
-    /// method, which is zero from the recipe's first handle on.
+    /// Names the other methods that send requests of their own. The metric `docent_retries_total` has a
+    /// series for each method, which is zero from the recipe's first handle on.
     #[must_use]
     pub const fn also(mut self, methods: &'static [&'static str]) -> Self {
         self.others = methods;

@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Metrics of a client and its recipes. Their series begin with zero, because an alert cannot tell zero from a
-/// series that is missing.
+/// Metrics of a client and its recipes. Their series begin with zero, because an alert cannot tell zero from
+/// a series that is missing.
 pub(crate) struct Instruments {
     client: Arc<str>,
     state: Series,
