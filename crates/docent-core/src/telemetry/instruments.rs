@@ -7,19 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Metrics of a client and its recipes. Their series begin with zero, because an alert cannot tell zero from
-/// a series that is missing.
+/// a series that is missing. The keys of series that count often are kept; those of the others are made anew
+/// for each event, so that an idle client stays small.
 pub(crate) struct Instruments {
     client: Arc<str>,
-    state: Series,
-    connected: Series,
-    suspended: Series,
-    session_lost: Family<1>,
-    lateness: Series,
-    durations: Family<2>,
-    retries: Family<1>,
-    cleanups: Series,
-    kept_wanted: Series,
-    kept_present: Series,
+    /// By operation and outcome.
+    durations: RwLock<HashMap<[&'static str; 2], Series>>,
     /// By the label of the recipe.
     recipes: Mutex<HashMap<&'static str, Arc<RecipeInstruments>>>,
 }
@@ -27,27 +20,29 @@ pub(crate) struct Instruments {
 impl Instruments {
     /// Begins the series of the client with this label.
     pub(crate) fn new(client: &Arc<str>) -> Self {
+        let (durations, recipes) = (RwLock::default(), Mutex::default());
+        let instruments = Self { client: Arc::clone(client), durations, recipes };
         c::METRICS.iter().for_each(|metric| metric.describe());
-        let plain = |metric: &'static Metric| metric.series_of(client, &[]);
-        let instruments = Self {
-            client: Arc::clone(client),
-            state: plain(&c::CONNECTION_STATE),
-            connected: plain(&c::CONNECTED),
-            suspended: plain(&c::SUSPENDED),
-            session_lost: Family::new(&c::SESSION_LOST, client, ["reason"]),
-            lateness: plain(&c::LATENESS),
-            durations: Family::new(&c::OP_DURATION, client, ["op", "outcome"]),
-            retries: Family::new(&c::RETRIES, client, ["op"]),
-            cleanups: plain(&c::CLEANUPS),
-            kept_wanted: plain(&c::KEPT_WANTED),
-            kept_present: plain(&c::KEPT_PRESENT),
-            recipes: Mutex::default(),
-        };
-        instruments.session_lost.begin(c::ENDS.map(|end| [end]));
-        instruments
-            .durations
-            .begin(c::TIMED.into_iter().flat_map(|op| c::OUTCOMES.map(|outcome| [op, outcome])));
-        instruments.retries.begin(c::TIMED.into_iter().chain(c::RETRIED).map(|op| [op]));
+        for metric in [
+            &c::CONNECTION_STATE,
+            &c::CONNECTED,
+            &c::SUSPENDED,
+            &c::LATENESS,
+            &c::CLEANUPS,
+            &c::KEPT_WANTED,
+            &c::KEPT_PRESENT,
+        ] {
+            instruments.series(metric, &[]);
+        }
+        for end in c::ENDS {
+            instruments.series(&c::SESSION_LOST, &[("reason", end)]);
+        }
+        for op in c::TIMED {
+            for outcome in c::OUTCOMES {
+                instruments.duration([op, outcome]);
+            }
+        }
+        instruments.begin_retries(c::TIMED.into_iter().chain(c::RETRIED));
         instruments
     }
 
@@ -56,70 +51,95 @@ impl Instruments {
         &self.client
     }
 
-    /// The metrics of the recipe with this label, and those of the retries of its `operations`.
+    fn series(&self, metric: &'static Metric, labels: &[(&'static str, &'static str)]) -> Series {
+        metric.series_of(&self.client, labels)
+    }
+
+    fn duration(&self, [op, outcome]: [&'static str; 2]) -> Series {
+        self.series(&c::OP_DURATION, &[("op", op), ("outcome", outcome)])
+    }
+
+    fn begin_retries(&self, operations: impl Iterator<Item = &'static str>) {
+        for op in operations {
+            self.series(&c::RETRIES, &[("op", op)]);
+        }
+    }
+
+    /// The metrics of the recipe with this label. Those of the retries of its `operations` begin, too.
     pub(crate) fn recipe(
         &self,
         label: &'static str,
         operations: impl Iterator<Item = &'static str>,
     ) -> Arc<RecipeInstruments> {
-        self.retries.begin(operations.map(|op| [op]));
         if let Some(recipe) = lock(&self.recipes).get(label) {
             return Arc::clone(recipe);
         }
         // The recorder is called without the lock.
+        self.begin_retries(operations);
         let recipe = Arc::new(RecipeInstruments::new(&self.client, label));
         Arc::clone(lock(&self.recipes).entry(label).or_insert(recipe))
     }
 
     /// The client's state is the one of this number.
     pub(crate) fn state(&self, number: u8) {
-        self.state.set(f64::from(number));
+        self.series(&c::CONNECTION_STATE, &[]).set(f64::from(number));
     }
 
     /// A session was attached to a server.
     pub(crate) fn connected(&self) {
-        self.connected.increment();
+        self.series(&c::CONNECTED, &[]).increment();
     }
 
     /// The link of a session was lost.
     pub(crate) fn suspended(&self) {
-        self.suspended.increment();
+        self.series(&c::SUSPENDED, &[]).increment();
     }
 
     /// A session ended against the client's will, for the `reason` that is its label.
     pub(crate) fn session_lost(&self, reason: &'static str) {
-        self.session_lost.get([reason]).increment();
+        self.series(&c::SESSION_LOST, &[("reason", reason)]).increment();
     }
 
     /// An operation ended: with an answer, which may be a refusal, or with an error of the client.
     pub(crate) fn operation<T>(&self, operation: &'static str, started: Started, result: &Result<T, Error>) {
-        self.durations.get([operation, outcome(result)]).record(started.elapsed());
+        if cfg!(not(feature = "metrics")) {
+            return;
+        }
+        let labels = [operation, outcome(result)];
+        let known = self.durations.read().unwrap_or_else(PoisonError::into_inner).get(&labels).cloned();
+        let series = known.unwrap_or_else(|| {
+            // The recorder is called without the lock.
+            let series = self.duration(labels);
+            let mut all = self.durations.write().unwrap_or_else(PoisonError::into_inner);
+            all.entry(labels).or_insert(series).clone()
+        });
+        series.record(started.elapsed());
     }
 
     /// An operation is tried again.
     pub(crate) fn retry(&self, operation: &'static str) {
-        self.retries.get([operation]).increment();
+        self.series(&c::RETRIES, &[("op", operation)]).increment();
     }
 
     /// Number of deletes that must happen and have not.
     pub(crate) fn cleanups(&self, open: usize) {
-        self.cleanups.set(f64::from(u32::try_from(open).unwrap_or(u32::MAX)));
+        self.series(&c::CLEANUPS, &[]).set(f64::from(u32::try_from(open).unwrap_or(u32::MAX)));
     }
 
     /// The session's task was polled so long after the time it had asked for: code that blocks the runtime's
     /// threads delays it.
     pub(crate) fn late(&self, lateness: Duration) {
-        self.lateness.record(lateness);
+        self.series(&c::LATENESS, &[]).record(lateness);
     }
 
     /// So many nodes more, or less, are to be kept.
     pub(crate) fn kept_wanted(&self, more: f64) {
-        self.kept_wanted.add(more);
+        self.series(&c::KEPT_WANTED, &[]).add(more);
     }
 
     /// So many kept nodes more, or less, are present.
     pub(crate) fn kept_present(&self, more: f64) {
-        self.kept_present.add(more);
+        self.series(&c::KEPT_PRESENT, &[]).add(more);
     }
 }
 
@@ -131,27 +151,32 @@ impl fmt::Debug for Instruments {
 
 /// Metrics of a client's guards of one recipe.
 pub(crate) struct RecipeInstruments {
+    client: Arc<str>,
+    label: &'static str,
     waited: Series,
     held: Series,
     holding: Series,
-    passed_on: Series,
-    lost: Family<2>,
-    label: &'static str,
 }
 
 impl RecipeInstruments {
     fn new(client: &Arc<str>, label: &'static str) -> Self {
         let of_recipe = |metric: &'static Metric| metric.series_of(client, &[("recipe", label)]);
-        let lost = Family::new(&c::LOCK_LOST, client, ["recipe", "reason"]);
-        lost.begin(c::LOSSES.map(|reason| [label, reason]));
-        Self {
+        of_recipe(&c::LOCK_PASSED_ON);
+        let recipe = Self {
+            client: Arc::clone(client),
+            label,
             waited: of_recipe(&c::LOCK_WAIT),
             held: of_recipe(&c::LOCK_HELD),
             holding: of_recipe(&c::LOCKS_HELD),
-            passed_on: of_recipe(&c::LOCK_PASSED_ON),
-            lost,
-            label,
+        };
+        for reason in c::LOSSES {
+            recipe.lost(reason);
         }
+        recipe
+    }
+
+    fn lost(&self, reason: &'static str) -> Series {
+        c::LOCK_LOST.series_of(&self.client, &[("recipe", self.label), ("reason", reason)])
     }
 
     /// A guard began, after a wait in its line.
@@ -162,7 +187,7 @@ impl RecipeInstruments {
 
     /// A guard began with the ticket of another task of the process.
     pub(crate) fn passed_on(&self) {
-        self.passed_on.increment();
+        c::LOCK_PASSED_ON.series_of(&self.client, &[("recipe", self.label)]).increment();
     }
 
     /// A guard ended: released, or lost for the reason that is its label.
@@ -170,41 +195,8 @@ impl RecipeInstruments {
         self.held.record(held);
         self.holding.add(-1.0);
         if let Some(reason) = lost {
-            self.lost.get([self.label, reason]).increment();
+            self.lost(reason).increment();
         }
-    }
-}
-
-/// Series of one metric that differ in the values of their labels.
-struct Family<const LABELS: usize> {
-    metric: &'static Metric,
-    client: Arc<str>,
-    names: [&'static str; LABELS],
-    series: RwLock<HashMap<[&'static str; LABELS], Series>>,
-}
-
-impl<const LABELS: usize> Family<LABELS> {
-    fn new(metric: &'static Metric, client: &Arc<str>, names: [&'static str; LABELS]) -> Self {
-        Self { metric, client: Arc::clone(client), names, series: RwLock::default() }
-    }
-
-    /// Begins the series with these values.
-    fn begin(&self, values: impl IntoIterator<Item = [&'static str; LABELS]>) {
-        values.into_iter().for_each(|values| drop(self.get(values)));
-    }
-
-    fn get(&self, values: [&'static str; LABELS]) -> Series {
-        if cfg!(not(feature = "metrics")) {
-            return self.metric.series_of(&self.client, &[]);
-        }
-        let known = self.series.read().unwrap_or_else(PoisonError::into_inner).get(&values).cloned();
-        known.unwrap_or_else(|| {
-            let labels: Vec<_> = self.names.into_iter().zip(values).collect();
-            // The recorder is called without the lock.
-            let series = self.metric.series_of(&self.client, &labels);
-            let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
-            all.entry(values).or_insert(series).clone()
-        })
     }
 }
 

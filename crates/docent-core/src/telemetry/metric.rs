@@ -1,10 +1,11 @@
 #[cfg(feature = "metrics")]
 use crate::task::call_hook;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 #[cfg(feature = "metrics")]
 use {
-    metrics::{Key, Label, Level, Metadata, with_recorder},
+    metrics::{Key, Label, Level, Metadata, SharedString, with_recorder},
     std::iter::once,
 };
 
@@ -58,28 +59,42 @@ impl Metric {
     /// the user chose. It begins with zero at the recorder that is installed now.
     pub fn series(&'static self, client: &str, label: &'static str, value: &str) -> Series {
         self.describe();
-        self.series_of(client, &[(label, value)])
+        Series {
+            metric: self,
+            #[cfg(feature = "metrics")]
+            key: self.key(client.to_owned().into(), once(Label::new(label, value.to_owned()))),
+        }
+        .begun()
     }
 
     /// The series of this metric of that client with no other label; else as [`series`](Self::series).
     pub fn plain_series(&'static self, client: &str) -> Series {
         self.describe();
-        self.series_of(client, &[])
+        self.series_of(&client.into(), &[])
     }
 
-    /// As [`series`](Self::series), with these labels, of a metric that is described already.
-    pub(super) fn series_of(&'static self, client: &str, labels: &[(&'static str, &str)]) -> Series {
-        let series = Series {
+    /// The series with labels whose values are fixed, of a metric that is described already.
+    pub(super) fn series_of(
+        &'static self,
+        client: &Arc<str>,
+        labels: &[(&'static str, &'static str)],
+    ) -> Series {
+        Series {
             metric: self,
             #[cfg(feature = "metrics")]
-            key: {
-                let labels = once(("client", client)).chain(labels.iter().copied());
-                let labels = labels.map(|(name, value)| Label::new(name, value.to_owned()));
-                Key::from_parts(self.name, labels.collect::<Vec<_>>())
-            },
-        };
-        series.begin();
-        series
+            key: self.key(
+                Arc::clone(client).into(),
+                labels.iter().map(|(name, value)| Label::from_static_parts(name, value)),
+            ),
+        }
+        .begun()
+    }
+
+    #[cfg(feature = "metrics")]
+    fn key(&self, client: SharedString, labels: impl Iterator<Item = Label>) -> Key {
+        let mut labels: Vec<_> = once(Label::new("client", client)).chain(labels).collect();
+        labels.shrink_to_fit();
+        Key::from_parts(self.name, labels)
     }
 
     /// Tells the recorder the metric's unit and meaning.
@@ -119,7 +134,7 @@ static METADATA: Metadata<'_> = Metadata::new("docent", Level::INFO, Some("docen
 
 impl Series {
     /// It is there, with zero when it was not yet.
-    fn begin(&self) {
+    fn begun(self) -> Self {
         #[cfg(feature = "metrics")]
         recorded(|| {
             with_recorder(|recorder| match self.metric.kind {
@@ -128,6 +143,7 @@ impl Series {
                 Kind::Histogram => drop(recorder.register_histogram(&self.key, &METADATA)),
             });
         });
+        self
     }
 
     /// Sets a gauge.
