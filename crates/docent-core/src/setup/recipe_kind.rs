@@ -17,8 +17,9 @@ pub struct RecipeKind {
 }
 
 impl RecipeKind {
-    /// A recipe with the value `label` for the label `recipe` of its metrics, spans and log messages.
-    /// `acquire` is the method by which users get a guard: errors of a [`Line`](crate::recipe::Line) name it.
+    /// A recipe with the value `label` for the label `recipe` of its metrics, spans and log messages. Recipes
+    /// with the same label share their metrics. `acquire` is the method that returns a guard: errors of a
+    /// [`Line`](crate::recipe::Line) name it.
     ///
     /// A [shutdown](crate::Client::shutdown) releases its guards in [`Stage::Locks`].
     pub const fn new(label: &'static str, acquire: &'static str) -> Self {

@@ -6,13 +6,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Metrics of a client and its recipes. Their series begin with zero, because an alert cannot tell zero from
-/// a series that is missing. The keys of series that count often are kept; those of the others are made anew
-/// for each event, so that an idle client stays small.
+/// Metrics of a client and its recipes. Each series exists, with zero, before its first event, because an
+/// alert cannot distinguish zero from a missing series. Instruments keep the series of frequent events and
+/// build those of rare events when they happen, so that an idle client stays small.
 pub(crate) struct Instruments {
     client: Arc<str>,
     /// By operation and outcome.
-    durations: RwLock<HashMap<[&'static str; 2], Series>>,
+    durations: RwLock<HashMap<[&'static str; 2], Arc<Series>>>,
     /// By the label of the recipe.
     recipes: Mutex<HashMap<&'static str, Arc<RecipeInstruments>>>,
 }
@@ -32,14 +32,14 @@ impl Instruments {
             &c::KEPT_WANTED,
             &c::KEPT_PRESENT,
         ] {
-            instruments.series(metric, &[]);
+            instruments.series(metric, &[]).begun();
         }
         for end in c::ENDS {
-            instruments.series(&c::SESSION_LOST, &[("reason", end)]);
+            instruments.series(&c::SESSION_LOST, &[("reason", end)]).begun();
         }
         for op in c::TIMED {
             for outcome in c::OUTCOMES {
-                instruments.duration([op, outcome]);
+                instruments.duration([op, outcome]).begun();
             }
         }
         instruments.begin_retries(c::TIMED.into_iter().chain(c::RETRIED));
@@ -61,7 +61,7 @@ impl Instruments {
 
     fn begin_retries(&self, operations: impl Iterator<Item = &'static str>) {
         for op in operations {
-            self.series(&c::RETRIES, &[("op", op)]);
+            self.series(&c::RETRIES, &[("op", op)]).begun();
         }
     }
 
@@ -74,7 +74,7 @@ impl Instruments {
         if let Some(recipe) = lock(&self.recipes).get(label) {
             return Arc::clone(recipe);
         }
-        // The recorder is called without the lock.
+        // Without the lock: the recorder is user code.
         self.begin_retries(operations);
         let recipe = Arc::new(RecipeInstruments::new(&self.client, label));
         Arc::clone(lock(&self.recipes).entry(label).or_insert(recipe))
@@ -108,10 +108,8 @@ impl Instruments {
         let labels = [operation, outcome(result)];
         let known = self.durations.read().unwrap_or_else(PoisonError::into_inner).get(&labels).cloned();
         let series = known.unwrap_or_else(|| {
-            // The recorder is called without the lock.
-            let series = self.duration(labels);
             let mut all = self.durations.write().unwrap_or_else(PoisonError::into_inner);
-            all.entry(labels).or_insert(series).clone()
+            Arc::clone(all.entry(labels).or_insert_with(|| Arc::new(self.duration(labels))))
         });
         series.record(started.elapsed());
     }
@@ -160,7 +158,7 @@ pub(crate) struct RecipeInstruments {
 
 impl RecipeInstruments {
     fn new(client: &Arc<str>, label: &'static str) -> Self {
-        let of_recipe = |metric: &'static Metric| metric.series_of(client, &[("recipe", label)]);
+        let of_recipe = |metric: &'static Metric| metric.series_of(client, &[("recipe", label)]).begun();
         of_recipe(&c::LOCK_PASSED_ON);
         let recipe = Self {
             client: Arc::clone(client),
@@ -170,7 +168,7 @@ impl RecipeInstruments {
             holding: of_recipe(&c::LOCKS_HELD),
         };
         for reason in c::LOSSES {
-            recipe.lost(reason);
+            recipe.lost(reason).begun();
         }
         recipe
     }

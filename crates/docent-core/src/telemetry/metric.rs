@@ -70,10 +70,10 @@ impl Metric {
     /// The series of this metric of that client with no other label; else as [`series`](Self::series).
     pub fn plain_series(&'static self, client: &str) -> Series {
         self.describe();
-        self.series_of(&client.into(), &[])
+        self.series_of(&client.into(), &[]).begun()
     }
 
-    /// The series with labels whose values are fixed, of a metric that is described already.
+    /// The series with labels whose values are fixed. Neither describes the metric nor begins the series.
     pub(super) fn series_of(
         &'static self,
         client: &Arc<str>,
@@ -87,14 +87,11 @@ impl Metric {
                 labels.iter().map(|(name, value)| Label::from_static_parts(name, value)),
             ),
         }
-        .begun()
     }
 
     #[cfg(feature = "metrics")]
     fn key(&self, client: SharedString, labels: impl Iterator<Item = Label>) -> Key {
-        let mut labels: Vec<_> = once(Label::new("client", client)).chain(labels).collect();
-        labels.shrink_to_fit();
-        Key::from_parts(self.name, labels)
+        Key::from_parts(self.name, once(Label::new("client", client)).chain(labels).collect::<Vec<_>>())
     }
 
     /// Tells the recorder the metric's unit and meaning.
@@ -133,8 +130,8 @@ pub struct Series {
 static METADATA: Metadata<'_> = Metadata::new("docent", Level::INFO, Some("docent"));
 
 impl Series {
-    /// It is there, with zero when it was not yet.
-    fn begun(self) -> Self {
+    /// Registers the series at the recorder, so that it exists before the first event.
+    pub(super) fn begun(self) -> Self {
         #[cfg(feature = "metrics")]
         recorded(|| {
             with_recorder(|recorder| match self.metric.kind {
