@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest time for which it is asked who holds what is not free.
+/// Limit for finding out who holds the lock.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Progress of an acquire that may give up. The future that acquires writes it, and the call that bounds that
-/// future reads it.
+/// Progress of an acquire with a limit. The future that acquires writes it. The call that limits this future
+/// reads it.
 #[derive(Clone)]
 pub(crate) struct Progress(Option<Arc<Mutex<Place>>>);
 
@@ -25,20 +25,20 @@ struct Place {
     ticket: Option<String>,
     ahead: Option<usize>,
     holder: Option<Participant>,
-    /// Set once the servers answered when they were asked who is in the way.
+    /// Set once a server answered the request for the contenders ahead.
     answered: bool,
-    /// Set once the acquire is refused, while it is still asked who holds the lock.
+    /// Set once the acquire is refused, which may be before the holder is known.
     refusal: Option<NotAcquired>,
 }
 
 impl Progress {
-    /// That of an acquire that nothing bounds: it is not recorded.
-    pub(crate) fn unread() -> Self {
+    /// For an acquire without a limit: nothing is recorded.
+    pub(crate) fn unrecorded() -> Self {
         Self(None)
     }
 
-    /// That of an acquire which the caller bounds.
-    pub(crate) fn read() -> Self {
+    /// For an acquire that the caller limits.
+    pub(crate) fn recorded() -> Self {
         Self(Some(Arc::default()))
     }
 
@@ -46,8 +46,8 @@ impl Progress {
         self.0.as_ref().map(|place| place.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The error of an acquire that is refused, with the holder, if `find` tells it within a second. From
-    /// here on the acquire is refused, whatever becomes of the question.
+    /// Records that the acquire is refused, and returns the error, with the holder if `find` returns it
+    /// within a second.
     pub(crate) async fn refuse(
         &self,
         missed: NotAcquired,
@@ -64,7 +64,7 @@ impl Progress {
         self.lock().and_then(|mut place| place.refusal.take())
     }
 
-    /// Shows the ticket that `other` shows, too.
+    /// Takes over the ticket of `other`.
     pub(crate) fn share(&self, other: &Self) {
         if self.0.is_none() {
             return;
@@ -79,7 +79,7 @@ impl Progress {
         }
     }
 
-    /// It waits in `line` now, and has no ticket yet.
+    /// Records that the acquire waits in `line`, without a ticket so far.
     pub(crate) fn entered(&self, line: &Line) {
         let Some(mut place) = self.lock() else { return };
         // Servers that answered about another line were reached, too.
@@ -93,7 +93,7 @@ impl Progress {
     }
 }
 
-/// Lock that is waited for with a limit.
+/// Lock that an acquire with a limit waits for.
 pub(crate) struct Target {
     line: Line,
     /// The path of a semaphore, and the line of those who have its permits.

@@ -86,7 +86,7 @@ impl MultiLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
-        self.enter(owner.clone(), Progress::unread())
+        self.enter(owner.clone(), Progress::unrecorded())
     }
 
     fn enter(
@@ -119,7 +119,7 @@ impl MultiLock {
     pub fn try_acquire(&self) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
         let (multi, owner) = (self.clone(), Owner::current().unwrap_or_default());
         async move {
-            let progress = Progress::read();
+            let progress = Progress::recorded();
             let taken = in_time(multi.first(), &progress, multi.take(&owner, false, &progress)).await?;
             // One was lost while the others were taken.
             taken.ok_or_else(|| AcquireError::busy(multi.first().path()))
@@ -138,7 +138,7 @@ impl MultiLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
-        let (owner, progress) = (Owner::current().unwrap_or_default(), Progress::read());
+        let (owner, progress) = (Owner::current().unwrap_or_default(), Progress::recorded());
         let acquire = self.enter(owner, progress.clone());
         with_timeout(timeout, self.first().clone(), progress, acquire)
     }

@@ -171,7 +171,7 @@ struct Waiting {
 
 impl Waiting {
     fn draw(&self) -> Draw {
-        let (line, progress) = (self.line.clone(), Progress::read());
+        let (line, progress) = (self.line.clone(), Progress::recorded());
         let acquire = if self.tries { try_line } else { wait };
         Draw { acquiring: acquire(line, progress.clone()), runtime: runtime_id(), progress }
     }

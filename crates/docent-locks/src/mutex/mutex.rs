@@ -112,7 +112,7 @@ impl<F: FenceKind> Mutex<F> {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        self.enter(Owner::current(), Progress::unread())
+        self.enter(Owner::current(), Progress::unrecorded())
     }
 
     /// As [`acquire`](Self::acquire), for `owner`: re-enters without I/O when that owner holds the lock.
@@ -126,7 +126,7 @@ impl<F: FenceKind> Mutex<F> {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        self.enter(Some(owner.clone()), Progress::unread())
+        self.enter(Some(owner.clone()), Progress::unrecorded())
     }
 
     /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock
@@ -140,7 +140,7 @@ impl<F: FenceKind> Mutex<F> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let acquire = try_enter(Owner::current(), self.side(), Progress::read());
+        let acquire = try_enter(Owner::current(), self.side(), Progress::recorded());
         async move { MutexGuard::new(acquire.await?) }
     }
 
@@ -156,7 +156,7 @@ impl<F: FenceKind> Mutex<F> {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let progress = Progress::read();
+        let progress = Progress::recorded();
         let acquire = self.enter(Owner::current(), progress.clone());
         with_timeout(timeout, self.line.clone(), progress, acquire)
     }

@@ -88,7 +88,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        self.enter_to_read(Owner::current(), Progress::unread())
+        self.enter_to_read(Owner::current(), Progress::unrecorded())
     }
 
     /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads, and reads in its
@@ -103,7 +103,7 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        self.enter_to_read(Some(owner.clone()), Progress::unread())
+        self.enter_to_read(Some(owner.clone()), Progress::unrecorded())
     }
 
     /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks
@@ -116,7 +116,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn try_read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let acquire = try_enter(Owner::current(), self.to_read(), Progress::read());
+        let acquire = try_enter(Owner::current(), self.to_read(), Progress::recorded());
         async move { acquire.await.map(ReadGuard::new) }
     }
 
@@ -132,7 +132,7 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
-        let progress = Progress::read();
+        let progress = Progress::recorded();
         let acquire = self.enter_to_read(Owner::current(), progress.clone());
         with_timeout(timeout, self.readers.clone(), progress, acquire)
     }
@@ -147,7 +147,7 @@ impl RwLock {
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
     pub fn write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        self.enter_to_write(Owner::current(), Progress::unread())
+        self.enter_to_write(Owner::current(), Progress::unrecorded())
     }
 
     /// As [`write`](Self::write), for `owner`: re-enters without I/O when that owner writes.
@@ -161,7 +161,7 @@ impl RwLock {
         &self,
         owner: &Owner,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        self.enter_to_write(Some(owner.clone()), Progress::unread())
+        self.enter_to_write(Some(owner.clone()), Progress::unrecorded())
     }
 
     /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and
@@ -175,7 +175,7 @@ impl RwLock {
     /// This method is cancel safe.
     pub fn try_write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
         let (owner, readers) = (Owner::current(), self.readers.clone());
-        let acquire = try_enter(owner.clone(), self.to_write(), Progress::read());
+        let acquire = try_enter(owner.clone(), self.to_write(), Progress::recorded());
         async move { Ok(WriteGuard::new(acquire.await?, owner.unwrap_or_default(), readers)) }
     }
 
@@ -191,7 +191,7 @@ impl RwLock {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
-        let progress = Progress::read();
+        let progress = Progress::recorded();
         let acquire = self.enter_to_write(Owner::current(), progress.clone());
         with_timeout(timeout, self.writers.clone(), progress, acquire)
     }

@@ -133,7 +133,7 @@ impl Semaphore {
         &self,
         permits: u32,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
-        self.enter(permits, Progress::unread())
+        self.enter(permits, Progress::unrecorded())
     }
 
     fn enter(
@@ -205,7 +205,7 @@ impl Semaphore {
         let semaphore = self.clone();
         async move {
             semaphore.check(permits)?;
-            let progress = Progress::read();
+            let progress = Progress::recorded();
             in_time(&semaphore.turns, &progress, semaphore.attempts(permits, &progress)).await
         }
     }
@@ -258,7 +258,7 @@ impl Semaphore {
         permits: u32,
         timeout: Duration,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
-        let progress = Progress::read();
+        let progress = Progress::recorded();
         let acquire = self.enter(permits, progress.clone());
         with_timeout(timeout, self.target(), progress, acquire)
     }
