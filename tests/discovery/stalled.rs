@@ -103,11 +103,11 @@ impl Stopped {
     }
 
     /// Waits until an event about the deletion of the instance's node is in its socket.
-    async fn until_told(&self) {
-        let is_told = |frame: &Traced| frame.event == Some(EventKind::Deleted);
-        self.proxy.until(|trace| trace.iter().any(is_told)).await;
+    async fn until_event_arrives(&self) {
+        let is_deletion = |frame: &Traced| frame.event == Some(EventKind::Deleted);
+        self.proxy.until(|trace| trace.iter().any(is_deletion)).await;
         let trace = self.proxy.trace();
-        let event = trace.iter().find(|frame| is_told(frame)).map_or(0, |frame| frame.length);
+        let event = trace.iter().find(|frame| is_deletion(frame)).map_or(0, |frame| frame.length);
         until(async || self.unread() >= event).await;
     }
 
@@ -134,7 +134,7 @@ both_backends_in_real_time! {
             let registration = soon(registry.register(instance("new"))).await.unwrap();
             soon(registration.update(instance("newer"))).await.unwrap();
             let before = other.get(NODE).await.unwrap();
-            process.until_told().await;
+            process.until_event_arrives().await;
             process.resume().await;
             let after = other.get(NODE).await.unwrap();
             assert_eq!((after.stat, after.data), (before.stat, before.data), "{act} {thread}");

@@ -1,11 +1,11 @@
-//! Comments as wide as code may be: the formatter does not wrap them.
+//! Width of comments, which the formatter does not wrap.
 
 use crate::cargo::root;
 use crate::sources::rust_files;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 
-/// Fails where a line that is a comment is wider than the formatter lets code be.
+/// Fails if a comment line is wider than the formatter's limit for code.
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let read =

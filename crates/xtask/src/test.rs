@@ -121,11 +121,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         false => run_stages(&arguments, &mut report),
     };
     print!("{report}");
-    let mut failed = false;
-    let mut fail = |report: &mut Report, error| {
+    let fail = |report: &mut Report, error| {
         eprintln!("error: {error:#}");
         report.fail(&error);
-        failed = true;
     };
     if let Err(error) = done {
         fail(&mut report, error);
@@ -136,7 +134,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         fail(&mut report, anyhow!(error).context(format!("cannot write {file}")));
     }
     println!("{}", report.summary);
-    if failed { std::process::exit(1) } else { Ok(()) }
+    if report.summary.failed > 0 { std::process::exit(1) } else { Ok(()) }
 }
 
 fn install() -> Result<()> {
