@@ -4,7 +4,7 @@ use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
 use docent::node::Acl;
 use docent::{CreateMode, Election, ErrorKind, LostReason};
 use docent_battery::battery::longest_pause;
-use docent_battery::{Backend, Direction, FrameKind, TestServer, both_backends_in_real_time};
+use docent_battery::{Backend, Direction, FrameKind, TestServer, Traced, both_backends_in_real_time};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, builder, connect, in_time, soon, tick};
 use futures_util::future::join_all;
@@ -172,7 +172,7 @@ both_backends_in_real_time! {
             clients.push(client);
         }
         // Fifteen heartbeats are more than two sessions long.
-        let beats = |trace: &[docent_battery::Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
+        let beats = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
         proxies[0].until(|trace| beats(trace) >= 15).await;
         assert_eq!(log.terms().len(), 1);
         // The next one keeps its lease young; nobody else who waits writes anything.
@@ -256,11 +256,14 @@ both_backends_in_real_time! {
         let path = format!("{}{}", server.root(), leadership.path());
         soon(leadership.resign()).await.unwrap();
         let _leads = soon(waiting.remove(0)).await.unwrap().unwrap();
+        let is_event = |frame: &Traced| frame.kind == FrameKind::Event && frame.path.as_deref() == Some(&path);
+        // The event may reach the candidate behind the new leader after that one leads.
+        proxies[1].until(|trace| trace.iter().any(is_event)).await;
         let woken: HashSet<_> = proxies.iter().enumerate()
-            .filter(|(_, proxy)| proxy.trace().iter().any(|frame| frame.kind == FrameKind::Event && frame.path.as_deref() == Some(&path)))
+            .filter(|(_, proxy)| proxy.trace().iter().any(is_event))
             .map(|(place, _)| place)
             .collect();
-        // The one behind it looks ahead: its own turn is the next.
+        // The candidate behind it looks ahead: its own turn is the next.
         assert_eq!(woken, HashSet::from([0, 1]));
     }
 }
