@@ -1,10 +1,11 @@
 //! Docent side by side with its peers on one server, and its server side by side with a real ZooKeeper. Start
-//! it with `cargo xtask bench session`, `recipes`, `server` or `command-line`.
+//! it with `cargo xtask bench session`, `recipes`, `server`, `command-line` or `code-paths`.
 //!
 //! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them,
 //! so that CPU time is the client's alone. `docs/benchmarks.md` explains the measures and how to read them.
 
 mod clients;
+mod code_paths;
 mod command_line;
 mod measures;
 mod recipes;
@@ -33,6 +34,11 @@ enum Bench {
     Recipes(recipes::Options),
     /// The command `docent` from start to exit, beside other ways to hold a lock.
     CommandLine(command_line::Options),
+    /// The code that single operations execute, and the size of the code.
+    CodePaths(code_paths::Options),
+    /// The process that callgrind profiles.
+    #[command(hide = true)]
+    CodePathWorker(code_paths::WorkerOptions),
     /// A lock by one call after the other: a rival of the command.
     #[command(hide = true)]
     SequentialLock(command_line::SequentialOptions),
@@ -54,6 +60,8 @@ fn main() -> Result<()> {
         Bench::Server(options) => runtime.block_on(server::run(options)),
         Bench::Recipes(options) => runtime.block_on(recipes::run(options)),
         Bench::CommandLine(options) => runtime.block_on(command_line::run(options)),
+        Bench::CodePaths(options) => runtime.block_on(code_paths::run(options)),
+        Bench::CodePathWorker(options) => code_paths::work(&options),
         Bench::SequentialLock(options) => runtime.block_on(command_line::sequential_lock(options)),
         Bench::RecipeWorker => runtime.block_on(async { tokio::spawn(recipes::work()).await? }),
         Bench::Serve => runtime.block_on(async { tokio::spawn(server::serve()).await? }),

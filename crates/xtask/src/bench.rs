@@ -4,6 +4,13 @@ use anyhow::Result;
 
 /// Runs a bench with optimisations, on a real ZooKeeper unless it is told to use the embedded server.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments.first().is_some_and(|bench| bench == "code-paths") {
+        packages::ensure_valgrind()?;
+        // Not optimised: functions are not inlined. Valgrind hides the page that clocks are read from, hence
+        // the feature.
+        let run = "run --package docent-bench --features rustix/use-libc --";
+        return execute(cargo(run).args(arguments));
+    }
     if !arguments.iter().any(|argument| argument == "--embedded") {
         packages::ensure_zookeeper()?;
     }

@@ -30,7 +30,8 @@ pages   writes the pages that are made from the README; --check looks at them, a
 bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper;
         recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: our recipes side by side
         with Curator's and kazoo's, on a real ZooKeeper;
-        server [--rounds N] [--quick]: the embedded server side by side with a real ZooKeeper
+        server [--rounds N] [--quick]: the embedded server side by side with a real ZooKeeper;
+        code-paths [--files]: how many files and functions single operations execute, and how much code there is
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]
 planted-tests  [DEFECT]: tests that find the planted defects which neither the simulation nor a script shows

@@ -67,6 +67,15 @@ pub(crate) fn ensure_c_client() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("ZooKeeper's client in C", &wanted, "") }
 }
 
+/// Sees to it that code can be profiled: installs Debian's Valgrind when it is missing and we may.
+pub(crate) fn ensure_valgrind() -> Result<()> {
+    if runs_with("valgrind", "--version") {
+        Ok(())
+    } else {
+        install("Valgrind", &["valgrind", "libc6-dbg"], "")
+    }
+}
+
 fn runs(program: &str) -> bool {
     runs_with(program, "-version")
 }
