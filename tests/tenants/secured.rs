@@ -5,6 +5,7 @@ use docent::client::{Client, ClientBuilder};
 use docent_battery::{RealServer, ServerOptions};
 use docent_tests::{PATIENCE, SESSION, soon, tick};
 use futures_util::future::join_all;
+use std::time::Duration;
 
 /// Settings of a client of `server`.
 fn builder(server: &RealServer) -> ClientBuilder {
@@ -87,7 +88,9 @@ async fn tenants_with_sasl_share_a_tree_with_others_whoever_was_first() {
             );
         let server = RealServer::start_with(options).await.unwrap();
         let sasl = |name: &str| {
-            builder(&server).zookeeper_client(ZookeeperClient::new().sasl(Sasl::digest_md5(name, "right")))
+            let sasl = Sasl::digest_md5(name, "right");
+            let options = ZookeeperClient::new().sasl(sasl).least_timeout(Duration::from_secs(60));
+            builder(&server).zookeeper_client(options)
         };
         let mut tenants = vec![
             (sasl("me"), "/svc-me"),

@@ -1,7 +1,9 @@
 //! Servers that grant less than one did before.
 
 use crate::granted_less::{LONG, SHORT, loses_its_guard_in_time};
+use docent::locks::AcquireError;
 use docent::zookeeper_client::ZookeeperClient;
+use docent::{CreateMode, ErrorKind, Mutex};
 use docent_battery::{Backend, both_backends_in_real_time};
 use std::time::Duration;
 
@@ -13,6 +15,17 @@ async fn a_least_timeout_of_nothing_is_refused() {
 }
 
 both_backends_in_real_time! {
+    async fn guards_are_refused_unless_the_least_timeout_is_known(backend: Backend) {
+        let server = backend.start().await;
+        let settings = docent_tests::builder(&server, server.connect_string()).accept_short_lease();
+        let client = settings.zookeeper_client(ZookeeperClient::new()).connect().await.unwrap();
+        let refused = Mutex::new(&client, "/lock").unwrap().acquire().await.unwrap_err();
+        let AcquireError::Core(refused) = refused else { panic!("{refused}") };
+        assert_eq!(refused.kind(), ErrorKind::ShortLease, "{refused}");
+        assert!(refused.to_string().contains("least_timeout"), "{refused}");
+        client.create("/plain", "", CreateMode::Persistent).await.unwrap();
+    }
+
     async fn a_session_that_may_be_granted_less_later_loses_its_guards_in_time(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;

@@ -1,9 +1,8 @@
-//! Tests of any session, on the sessions of the crate `zookeeper-client`.
+//! The sessions of the crate `zookeeper-client`: what core expects of any session (operations, outcomes, watches, the
+//! end, loss of guards), and what is special about these. Recipes are tested on Docent's own sessions.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "../locks/cancel.rs"]
-mod cancel;
 #[path = "../core/children_cache.rs"]
 mod children_cache;
 #[path = "../core/close.rs"]
@@ -11,26 +10,16 @@ mod close;
 #[path = "../locks/granted_less.rs"]
 mod granted_less;
 mod identity;
-#[path = "../core/kept.rs"]
-mod kept;
 mod lease;
 #[path = "../locks/loss.rs"]
 mod loss;
-#[path = "../core/node_cache.rs"]
-mod node_cache;
 #[path = "../core/operations.rs"]
 mod operations;
 #[path = "../locks/order.rs"]
 mod order;
 #[path = "../core/outcomes.rs"]
 mod outcomes;
-#[path = "../locks/reentry.rs"]
-mod reentry;
-#[path = "../locks/restart.rs"]
-mod restart;
 mod sasl;
-#[path = "../locks/stall.rs"]
-mod stall;
 #[path = "../core/watches.rs"]
 mod watches;
 
@@ -38,9 +27,14 @@ use docent::Client;
 use docent::client::ClientBuilder;
 use docent::zookeeper_client::ZookeeperClient;
 use docent_battery::{TestServer, both_backends_in_real_time as both_backends};
+use std::time::Duration;
+
+/// The test servers grant every client the same timeout, which is shorter than this.
+const LEAST: Duration = Duration::from_secs(60);
 
 fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
-    docent_tests::builder(server, connect_string).zookeeper_client(ZookeeperClient::new())
+    docent_tests::builder(server, connect_string)
+        .zookeeper_client(ZookeeperClient::new().least_timeout(LEAST))
 }
 
 async fn connect(server: &TestServer) -> Client {

@@ -64,6 +64,12 @@ pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
     /// State of the link, as it changes.
     fn link(&self) -> watch::Receiver<LinkState>;
 
+    /// Reason why this session cannot hold guards, if there is one: its timeout is not known well enough to
+    /// derive a lease from it.
+    fn refuses_guards(&self) -> Option<&'static str> {
+        None
+    }
+
     /// True when the watch events of a link are delivered in the order of their transactions, and a lost link
     /// is counted before anything of the next one is delivered.
     fn orders_events(&self) -> bool;

@@ -8,10 +8,13 @@ use zookeeper_client as zk;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ZookeeperClient {
-    /// Shortest session timeout that any of the servers grants for the one asked for. Needed where their
-    /// `maxSessionTimeout` differ: the crate does not tell when a session that moves to another server is
-    /// granted less, and leases would be too long then. Leases count from this, if it is shorter than the
-    /// timeout granted first. Default: the timeout granted first.
+    /// Smallest session timeout that any of the servers grants for the one asked for: the smallest of their
+    /// `maxSessionTimeout`, or the session timeout itself if all of them grant that.
+    ///
+    /// Needed to hold guards, such as locks and leaderships. The crate does not report the timeout that a
+    /// session is granted when it moves to another server. A lease derived from a larger timeout would be too
+    /// long, so leases are derived from this value, or from the timeout granted first if that is smaller.
+    /// Default: unknown, and acquiring a guard fails with `ShortLease`.
     pub least_timeout: Option<Duration>,
     /// Identity of the client, proved by SASL before anything else is sent. Default: none.
     #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
@@ -22,7 +25,7 @@ pub struct ZookeeperClient {
 }
 
 impl ZookeeperClient {
-    /// The defaults: no SASL, no TLS, servers that all grant the same timeouts.
+    /// The defaults: no SASL, no TLS, no guards.
     pub fn new() -> Self {
         Self::default()
     }

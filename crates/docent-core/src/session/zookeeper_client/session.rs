@@ -30,8 +30,9 @@ impl ZookeeperClientSession {
         start: Start,
     ) -> (Self, impl Future<Output = SessionEnd> + Send + use<>) {
         let (calls, queue) = mpsc::unbounded_channel();
+        let knows_least_timeout = options.least_timeout.is_some();
         let connect = Connect::new(options, ensemble, start);
-        let shared = Arc::new(Shared::new(settings, lease, clock, calls));
+        let shared = Arc::new(Shared::new(settings, lease, clock, calls, knows_least_timeout));
         (Self(Arc::clone(&shared)), driver::run(shared, queue, connect))
     }
 }
@@ -108,6 +109,12 @@ impl Session for ZookeeperClientSession {
 
     fn link(&self) -> watch::Receiver<LinkState> {
         self.0.link.subscribe()
+    }
+
+    fn refuses_guards(&self) -> Option<&'static str> {
+        let unknown = "the smallest session timeout that the servers grant must be set by \
+                       `ZookeeperClient::least_timeout`";
+        (!self.0.knows_least_timeout).then_some(unknown)
     }
 
     fn orders_events(&self) -> bool {

@@ -25,6 +25,8 @@ const DOUBTS_AT_ONCE: usize = 256;
 /// State that calls and the driver share.
 pub(super) struct Shared {
     pub(super) settings: SessionSettings,
+    /// Whether a lower bound of all timeouts that the session may be granted is known.
+    pub(super) knows_least_timeout: bool,
     pub(super) lease: Arc<Lease>,
     pub(super) clock: Arc<dyn Clock>,
     state: Mutex<State>,
@@ -83,6 +85,7 @@ impl Shared {
         lease: Arc<Lease>,
         clock: Arc<dyn Clock>,
         calls: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+        knows_least_timeout: bool,
     ) -> Self {
         let state = State {
             client: None,
@@ -99,6 +102,7 @@ impl Shared {
         };
         Self {
             settings,
+            knows_least_timeout,
             lease,
             clock,
             state: Mutex::new(state),
