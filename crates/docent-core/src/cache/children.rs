@@ -1,8 +1,10 @@
 use super::children_event::ChildrenEvents;
 use super::children_store::ChildrenStore;
-use super::children_task::ChildrenTask;
+use super::keys::Keys;
 use super::snapshot::ChildrenSnapshot;
 use super::status;
+use super::task::CacheTask;
+use super::tree_options::TreeOptions;
 use crate::client::Client;
 use crate::error::Error;
 use crate::operation::Shared;
@@ -80,6 +82,18 @@ pub(super) struct Handle {
     pub(super) abandoned: CancellationToken,
 }
 
+impl Handle {
+    /// Starts the task of a cache.
+    pub(super) fn start(shared: Arc<Shared>, path: String, keys: Keys, options: TreeOptions) -> Self {
+        let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
+        let abandoned = CancellationToken::new();
+        let (own_store, own_abandoned) = (Arc::clone(&store), abandoned.clone());
+        let task = CacheTask::new(Arc::clone(&shared), path.clone(), keys, options, own_store, own_abandoned);
+        shared.tasks.spawn_on(task.run(), &shared.runtime);
+        Self { shared, path, store, abandoned }
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         self.abandoned.cancel();
@@ -97,17 +111,8 @@ impl ChildrenCache {
         if shared.closing.is_cancelled() {
             return Err(Error::new(shared.closed(), "watch").at(path));
         }
-        let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
-        let abandoned = CancellationToken::new();
-        let task = ChildrenTask::new(
-            Arc::clone(&shared),
-            path.to_owned(),
-            full,
-            Arc::clone(&store),
-            abandoned.clone(),
-        );
-        shared.tasks.spawn_on(task.run(), &shared.runtime);
-        let handle = Handle { shared, path: path.to_owned(), store, abandoned };
+        let options = TreeOptions { max_depth: 1, ..TreeOptions::default() };
+        let handle = Handle::start(shared, path.to_owned(), Keys::names(full), options);
         Ok(Self { handle: Arc::new(handle), operation_timeout: client.operation_timeout() })
     }
 

@@ -140,12 +140,6 @@ impl ChildrenStore {
         }
     }
 
-    /// Tells that the children can be listed again.
-    pub(super) fn listed(&self) {
-        let _content = self.lock();
-        self.status.send_if_modified(|status| status.last_error.take().is_some());
-    }
-
     /// Tells that nothing more will come.
     pub(super) fn close(&self) {
         let mut content = self.lock();
@@ -290,7 +284,6 @@ mod tests {
         store.failed(&refused);
         store.failed(&refused);
         assert_eq!(take_all(&store, subscriber), ["watch: permission denied"], "once");
-        store.listed();
         store.caught_up();
         assert_eq!(take_all(&store, subscriber), ["Ready"]);
     }

@@ -1,6 +1,6 @@
 use super::attachment::{Attachment, News};
 use super::node::Value;
-use super::read_queue::Version;
+use super::nodes::Version;
 use super::shared_node::Join;
 use super::status::Status;
 use crate::error::Error;

@@ -18,6 +18,17 @@ use tokio::sync::oneshot;
 ///
 /// # On drop
 /// With the last handle the cache's task ends, and its watch is removed.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::recipe::SharedNode;
+/// # use docent_core::{Client, Error};
+/// # async fn example(client: &Client) -> Result<(), Error> {
+/// let limit = SharedNode::new(client, "/limits/uploads")?;
+/// limit.caught_up().await?;
+/// println!("{:?}", limit.cache().current().map(|node| node.data.clone()));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct SharedNode {
     cache: NodeCache,

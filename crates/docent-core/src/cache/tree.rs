@@ -1,25 +1,24 @@
 use super::TreeCacheBuilder;
 use super::children::Handle;
 use super::children_event::ChildrenEvents;
-use super::children_store::ChildrenStore;
+use super::keys::Keys;
 use super::status;
 use super::tree_event::TreeEvents;
 use super::tree_options::TreeOptions;
 use super::tree_snapshot::TreeSnapshot;
-use super::tree_task::TreeTask;
 use crate::client::Client;
 use crate::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// A node with everything below it, kept in memory. For users of Curator: what `TreeCache` and `CuratorCache`
 /// do.
 ///
 /// Each node is read with a watch, and listed with another one, unless it is ephemeral or at the [greatest
-/// depth](TreeCacheBuilder::max_depth); it is read again when one of them fires. Cheap to clone; all clones
+/// depth](TreeCacheBuilder::max_depth); it is read again when one of them fires. The data of many nodes is read
+/// by one request, and their watches are set afterwards, several by one request. Cheap to clone; all clones
 /// are one cache with one task.
 ///
 /// After a lost link, and in a new session, it reads everything again, after a random pause of up to a
@@ -88,15 +87,12 @@ impl TreeCache {
 
     pub(super) fn start(client: &Client, path: String, options: TreeOptions) -> Result<Self, Error> {
         let shared = Arc::clone(client.shared());
-        shared.namespace.full("watch", &path)?;
+        let full = shared.namespace.full("watch", &path)?;
         if shared.closing.is_cancelled() {
             return Err(Error::new(shared.closed(), "watch").at(&path));
         }
-        let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
-        let abandoned = CancellationToken::new();
-        let task = TreeTask::new(Arc::clone(&shared), &path, options, Arc::clone(&store), abandoned.clone());
-        shared.tasks.spawn_on(task.run(), &shared.runtime);
-        let handle = Arc::new(Handle { shared, path, store, abandoned });
+        let keys = Keys::paths(&path, full);
+        let handle = Arc::new(Handle::start(shared, path, keys, options));
         Ok(Self { handle, operation_timeout: client.operation_timeout() })
     }
 

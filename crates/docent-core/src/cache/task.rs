@@ -1,40 +1,42 @@
-//! The task of a cache of children: follows the session, asks, and publishes.
+//! The task of a cache of children or of a tree: follows the session, sends reads, and publishes.
 //!
-//! A *sync* lists the folder and reads every child; it is how the cache begins and what it does after each
-//! lost link. In between, watches tell what to read.
+//! A *sync* reads everything; it is how the cache begins and what it does after each lost link. In between,
+//! watches report what to read.
 
-mod alarms;
 mod asked;
-mod child_watch;
+mod node_watch;
 mod persistent;
 mod requests;
 
 use super::attachment::{Attachment, News};
 use super::children_event::ChildrenEvent;
 use super::children_store::ChildrenStore;
+use super::keys::Keys;
 use super::let_go::let_go;
-use super::read_queue::ReadQueue;
+use super::nodes::Nodes;
+use super::reads::Look;
 use super::subtree_watch::SubtreeWatch;
 use super::sync_pace::SyncPace;
+use super::tree_options::TreeOptions;
 use crate::node::Stat;
 use crate::operation::Shared;
-use crate::session::{Fired, Outcome, PersistentNews, Watch};
+use crate::session::{Fired, Outcome, PersistentNews};
 use crate::time::Backoff;
 use crate::watch::patience;
-use alarms::Alarms;
 use asked::{Ask, Asked};
-use child_watch::ChildWatch;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use node_watch::NodeWatch;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Keeps the children of one node on a [`ChildrenStore`].
-pub(super) struct ChildrenTask {
+/// Keeps nodes on a [`ChildrenStore`].
+pub(super) struct CacheTask {
     shared: Arc<Shared>,
+    /// Path of the cache's own node, as the user wrote it.
     path: String,
-    full: String,
+    options: TreeOptions,
     store: Arc<ChildrenStore>,
     abandoned: CancellationToken,
     attachment: Attachment,
@@ -42,64 +44,52 @@ pub(super) struct ChildrenTask {
     up: bool,
     /// True on a new link before its sync: nothing is asked until then.
     held: bool,
-    listing: Listing,
-    folder: Option<Stat>,
-    folder_watch: Option<Box<Watch>>,
-    /// Tells of every child, in place of the folder's watch and one for each child.
+    /// Reports changes of every node, in place of watches on each.
     persistent: SubtreeWatch,
-    work: ReadQueue,
+    nodes: Nodes,
     asked: Asked,
-    watches: FuturesUnordered<ChildWatch>,
-    /// Children to read again, because they could not be read.
-    unreadable: Vec<Arc<str>>,
+    watches: FuturesUnordered<NodeWatch>,
+    /// Stat of the cache's own node, in a cache of children.
+    folder: Option<Stat>,
+    /// Reads to send again, because they were refused.
+    refused: Vec<(Arc<str>, Look)>,
     /// Changes found and not published yet.
     events: Vec<ChildrenEvent>,
-    /// Most children in one request.
+    /// Maximum number of nodes in one read.
     batch: usize,
-    /// Set when a read of several children was lost with its link.
+    /// Set when a read of several nodes was lost with its link.
     lost_batch: bool,
     loaded: bool,
     syncing: bool,
-    alarms: Alarms,
+    sync_at: Option<Instant>,
+    /// Time to send refused reads again.
+    mend_at: Option<Instant>,
+    /// Time before which nothing is asked.
+    busy_until: Option<Instant>,
     pace: SyncPace,
-    /// Pauses between attempts at a folder that cannot be listed, or at a session that takes no more
-    /// requests.
+    /// Pauses while the session takes no more requests.
     patience: Backoff,
-    /// Pauses between attempts at children that cannot be read.
+    /// Pauses between attempts at nodes that cannot be read.
     mending: Backoff,
-}
-
-/// State of the list of children.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Listing {
-    Wanted,
-    /// A listing is under way; `again` when the folder changed since.
-    Asked {
-        again: bool,
-    },
-    /// A watch tells when it changes.
-    Known,
-    /// The servers refuse it: an alarm is set.
-    Refused,
 }
 
 enum Step {
     News(News),
-    Told(PersistentNews),
+    Reported(PersistentNews),
     Answered(Ask, Outcome),
-    FolderFired(Fired),
-    Fired(Arc<str>, Fired),
+    Fired(Arc<str>, Look, Fired),
     Alarm,
-    /// Nobody is interested any more.
+    /// The last handle and the last subscriber were dropped.
     Abandoned,
     Closed,
 }
 
-impl ChildrenTask {
+impl CacheTask {
     pub(super) fn new(
         shared: Arc<Shared>,
         path: String,
-        full: String,
+        keys: Keys,
+        options: TreeOptions,
         store: Arc<ChildrenStore>,
         abandoned: CancellationToken,
     ) -> Self {
@@ -108,24 +98,24 @@ impl ChildrenTask {
             batch: shared.most_in_a_read(),
             shared,
             path,
-            full,
+            nodes: Nodes::new(keys, options.max_depth),
+            options,
             store,
             abandoned,
             up: false,
             held: true,
-            listing: Listing::Wanted,
-            folder: None,
-            folder_watch: None,
             persistent: SubtreeWatch::default(),
-            work: ReadQueue::default(),
             asked: Asked::default(),
             watches: FuturesUnordered::new(),
-            unreadable: Vec::new(),
+            folder: None,
+            refused: Vec::new(),
             events: Vec::new(),
             lost_batch: false,
             loaded: false,
             syncing: false,
-            alarms: Alarms::default(),
+            sync_at: None,
+            mend_at: None,
+            busy_until: None,
             pace: SyncPace::new(),
             patience: patience(),
             mending: patience(),
@@ -137,10 +127,9 @@ impl ChildrenTask {
             self.ask();
             match self.step().await {
                 Step::News(news) => self.news(news),
-                Step::Told(news) => self.told(news),
+                Step::Reported(news) => self.reported(news),
                 Step::Answered(ask, outcome) => self.answered_in_order(ask, outcome),
-                Step::FolderFired(fired) => self.folder_fired(fired),
-                Step::Fired(name, fired) => self.fired(&name, fired),
+                Step::Fired(key, look, fired) => self.fired(&key, look, fired),
                 Step::Alarm => self.alarm(Instant::now()),
                 Step::Abandoned => return self.let_go().await,
                 Step::Closed => return,
@@ -150,30 +139,35 @@ impl ChildrenTask {
         }
     }
 
-    /// Waits for what happens next. Cancel safe.
+    /// Waits for the next step. Cancel safe.
     async fn step(&mut self) -> Step {
-        let alarm = self.alarms.first();
+        let alarm = [self.sync_at, self.mend_at, self.busy_until].into_iter().flatten().min();
+        let alarm = async {
+            match alarm {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
             news = self.attachment.news() => Step::News(news),
-            Some(news) = self.persistent.next() => Step::Told(news),
+            Some(news) = self.persistent.next() => Step::Reported(news),
             Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
-            Some(fired) = fired(&mut self.folder_watch) => Step::FolderFired(fired),
-            Some((name, fired)) = self.watches.next() => Step::Fired(name, fired),
-            Some(()) = alarms::at(alarm) => Step::Alarm,
+            Some((key, look, fired)) = self.watches.next() => Step::Fired(key, look, fired),
+            () = alarm => Step::Alarm,
         }
     }
 
-    /// Takes the answers and events that are there already, so that they are published together.
+    /// Takes the answers and events that have arrived already, so that they are published together.
     fn take_the_rest(&mut self) {
         while let Some(Some((ask, outcome))) = self.asked.next().now_or_never() {
             self.answered_in_order(ask, outcome);
         }
-        self.take_told();
-        while let Some(Some((name, fired))) = self.watches.next().now_or_never() {
-            self.fired(&name, fired);
+        self.take_reported();
+        while let Some(Some((key, look, fired))) = self.watches.next().now_or_never() {
+            self.fired(&key, look, fired);
         }
     }
 
@@ -181,87 +175,71 @@ impl ChildrenTask {
         if lost {
             // Answers from before the link was lost count.
             self.take_the_rest();
-            self.forget_asked();
+            self.asked = Asked::default();
             if std::mem::take(&mut self.lost_batch) {
                 self.smaller_batches();
             }
-            // Requests from before the sync would leave watches that its persistent one takes the place of.
+            // Requests from before the sync would leave watches that its persistent one replaces.
             (self.held, self.syncing) = (true, false);
-            self.alarms.sync = None;
-            self.alarms.busy = None;
+            (self.sync_at, self.busy_until) = (None, None);
             self.store.stale();
         }
         if session {
-            self.folder_watch = None;
             self.persistent.end();
             self.watches = FuturesUnordered::new();
             if !planted!(NoReadOnReconnect) {
-                self.work.forget_watches();
+                self.nodes.forget_watches();
             }
         }
         self.up = up;
         if up && self.loaded && planted!(NoReadOnReconnect) {
-            self.held = false;
-            self.syncing = true;
-            self.list_again();
+            (self.held, self.syncing) = (false, true);
+            let root = Arc::clone(self.nodes.keys().root());
+            self.nodes.want(&root, self.nodes.root_look());
         } else if up && self.loaded && self.persistent.is_set() && planted!(GapTakenForTold) {
             (self.held, self.syncing) = (false, true);
-        } else if up {
-            self.alarms.sync = Some(Instant::now() + self.pace.pause(self.work.len()));
+        } else if up && self.held {
+            self.sync_at = Some(Instant::now() + self.pace.pause(self.nodes.len()));
         }
     }
 
     fn sync(&mut self) {
-        self.forget_asked();
-        self.alarms.sync = None;
-        self.held = false;
-        self.syncing = true;
+        self.asked = Asked::default();
+        (self.held, self.syncing) = (false, true);
         self.pace.begun();
         self.choose_watches();
-        self.listing = Listing::Wanted;
-        self.work.forget_told();
-        self.work.begin_sync();
+        self.nodes.begin_sync();
     }
 
     fn alarm(&mut self, now: Instant) {
         let due = |alarm: &mut Option<Instant>| alarm.take_if(|at| *at <= now).is_some();
         // `run` asks again at the top of its loop.
-        due(&mut self.alarms.busy);
-        if due(&mut self.alarms.sync) {
+        due(&mut self.busy_until);
+        if due(&mut self.sync_at) {
             self.sync();
         }
-        if due(&mut self.alarms.mend) {
-            for name in std::mem::take(&mut self.unreadable) {
-                self.work.unread(&name);
+        if due(&mut self.mend_at) {
+            for (key, look) in std::mem::take(&mut self.refused) {
+                if key == *self.nodes.keys().root() {
+                    // Everything is below it, and may be read for the first time then.
+                    self.nodes.want_for_sync(&key, look);
+                } else {
+                    self.nodes.want(&key, look);
+                }
             }
         }
     }
 
-    fn folder_fired(&mut self, fired: Fired) {
-        self.folder_watch = None;
+    fn fired(&mut self, key: &Arc<str>, look: Look, fired: Fired) {
         // The end of a session comes as `News`.
         if let Fired::Event(_) = fired {
-            self.list_again();
-        }
-    }
-
-    fn list_again(&mut self) {
-        self.listing = match self.listing {
-            Listing::Asked { .. } => Listing::Asked { again: true },
-            Listing::Wanted | Listing::Known => Listing::Wanted,
-            Listing::Refused => Listing::Refused,
-        };
-    }
-
-    fn fired(&mut self, name: &Arc<str>, fired: Fired) {
-        if let Fired::Event(_) = fired {
-            self.work.fired(name);
+            self.nodes.fired(key, look);
         }
     }
 
     fn publish(&mut self) {
-        let synced = self.syncing && self.work.is_synced();
-        // Before the first sync is done, a part of the children would be shown as if it were all.
+        let synced = self.syncing && self.nodes.is_synced() && !self.nodes.is_root_refused();
+        // Before the first sync is done, a part of the nodes would be shown as if it were all.
         if !self.loaded && !synced {
             return;
         }
@@ -277,20 +255,16 @@ impl ChildrenTask {
     /// Removes the watches, a few at a time.
     async fn let_go(mut self) {
         self.asked = Asked::default();
-        self.folder_watch = None;
         self.persistent.end();
         let watches = std::mem::take(&mut self.watches).into_iter();
-        let_go(&self.shared, &mut self.attachment, self.up, &self.full, watches).await;
+        let full = self.nodes.keys().full_root();
+        let_go(&self.shared, &mut self.attachment, self.up, full, watches).await;
     }
 }
 
-/// Ends the waits for the task, also where it panicked or was dropped.
-impl Drop for ChildrenTask {
+/// Ends the waits for the task, also if it panicked or was dropped.
+impl Drop for CacheTask {
     fn drop(&mut self) {
         self.store.close();
     }
-}
-
-async fn fired(watch: &mut Option<Box<Watch>>) -> Option<Fired> {
-    Some(watch.as_mut()?.await)
 }

@@ -1,25 +1,26 @@
-//! Requests of a cache of children that are under way.
+//! Requests of a cache that are under way.
 
+use crate::cache::reads::Look;
 use crate::session::{Outcome, Pending};
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use std::sync::Arc;
 
-/// Weight of the requests under way at a time. It leaves room for the folder's own.
-const WINDOW: usize = 60;
+/// Maximum weight of the requests under way at a time.
+const WINDOW: usize = 64;
 
-/// Weight of a read of several children; that of any other request is 1.
+/// Weight of a request for several nodes; that of any other request is 1.
 const HEAVY: usize = 8;
 
 /// A request of the cache.
 pub(super) enum Ask {
-    List,
-    /// Waits for the folder to be created.
-    Folder,
-    One(Arc<str>),
+    /// Reads one node.
+    One(Arc<str>, Look),
     Several(Vec<Arc<str>>),
     /// Sets watches and reads nothing.
     Watch(Vec<Arc<str>>),
+    /// Waits for the cache's own node to be created.
+    Root,
 }
 
 impl Ask {
@@ -28,8 +29,7 @@ impl Ask {
     }
 }
 
-/// Requests under way. They are answered in the order they were sent, so that the answer told last is the
-/// newest.
+/// Requests under way. They are answered in the order they were sent, so that the last answer is the newest.
 #[derive(Default)]
 pub(super) struct Asked {
     outcomes: FuturesOrdered<BoxFuture<'static, (Ask, Outcome)>>,
@@ -39,7 +39,7 @@ pub(super) struct Asked {
 impl Asked {
     /// True while another request may be sent.
     pub(super) fn has_room(&self) -> bool {
-        self.weight < WINDOW
+        self.weight + HEAVY <= WINDOW
     }
 
     pub(super) fn push(&mut self, ask: Ask, pending: Pending) {
