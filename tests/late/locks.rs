@@ -1,5 +1,5 @@
 use crate::scene::Scene;
-use docent::recipe::{Hold, Line};
+use docent::recipe::Line;
 use docent::{Barrier, Mutex};
 use docent_tests::{KIND, soon};
 
@@ -37,7 +37,7 @@ async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
     assert_eq!(scene.other.children("/line").await.unwrap().names.len(), 6, "they were made after all");
     scene.until_children("/line", 3).await;
     let holds = soon(batch.hold()).await.unwrap();
-    assert!(holds.len() == 3 && holds.iter().all(Hold::is_held));
+    assert!(holds.len() == 3 && holds.iter().all(|hold| hold.is_held()));
     drop(holds);
     scene.until_children("/line", 0).await;
 }

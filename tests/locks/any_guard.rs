@@ -1,7 +1,7 @@
 //! One function over all guards: those of locks, elections and queues.
 
 use crate::connect;
-use docent::guard::{Guard, Lost, LostReason};
+use docent::guard::{Guard, Held, Lost, LostReason};
 use docent::{Client, CreateMode, Election, ErrorKind, MultiLock, Mutex, Queue, RwLock, Semaphore};
 use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
@@ -16,7 +16,7 @@ fn spawn<G: Guard + 'static>(guard: G) -> tokio::task::JoinHandle<(G, Result<u32
 }
 
 /// Checks a guard that is held.
-async fn is_held(guard: &dyn Guard, client: &Client, name: &str) {
+async fn is_held(guard: &Held, client: &Client, name: &str) {
     assert!(guard.is_held(), "{name}");
     assert!(!guard.token().is_cancelled(), "{name}");
     soon(guard.verify()).await.unwrap();
@@ -26,7 +26,7 @@ async fn is_held(guard: &dyn Guard, client: &Client, name: &str) {
 }
 
 /// Checks a guard that is being lost; returns the reason.
-async fn is_lost(guard: &dyn Guard, name: &str) -> LostReason {
+async fn is_lost(guard: &Held, name: &str) -> LostReason {
     let reason = soon(guard.lost()).await;
     assert!(!guard.is_held(), "{name}");
     assert!(guard.token().is_cancelled(), "{name}");
@@ -53,10 +53,10 @@ async fn lives<G: Guard + 'static>(
     let second = soon(again()).await;
     let work = Arc::new(());
     let kept = Arc::clone(&work);
-    let mut ended = second.run(async move {
+    let mut ended = Box::pin(second.run(async move {
         std::future::pending::<()>().await;
         drop(kept);
-    });
+    }));
     client.close().await;
     assert_eq!(soon(&mut ended).await, Err(Lost { reason: LostReason::Closed }), "{name}");
     assert_eq!(Arc::strong_count(&work), 1, "{name}: the work is dropped at the loss");

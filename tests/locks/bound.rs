@@ -1,6 +1,5 @@
 //! Operations that are bound to a guard end when it is lost, and not at their own deadline.
 
-use docent::guard::Guard;
 use docent::locks::MutexGuard;
 use docent::{Client, ConnectionState, CreateMode, Error, ErrorKind, LostReason, MultiLock, Mutex, RwLock};
 use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
@@ -66,7 +65,7 @@ impl Operation {
             }
             Self::VerifyAll => {
                 let all = all().await;
-                async move { Guard::verify(&all).await }.boxed()
+                async move { all.verify().await }.boxed()
             }
             Self::Release => guard().await.release().boxed(),
             Self::ReleaseAll => all().await.release().boxed(),

@@ -92,7 +92,7 @@ pub(crate) enum Guard {
 }
 
 impl Guard {
-    fn any(&self) -> &dyn docent::guard::Guard {
+    fn held(&self) -> &docent::guard::Held {
         match self {
             Self::Mutex(guard) => guard,
             Self::Shared(guard) => guard,
@@ -221,7 +221,7 @@ impl Contender for Locker {
     }
 
     async fn verify(&self, held: &Guard) -> Result<(), AcquireError> {
-        Ok(held.any().verify().await?)
+        Ok(held.held().verify().await?)
     }
 
     async fn release(&self, held: Guard) -> Result<(), AcquireError> {
@@ -237,11 +237,11 @@ impl Contender for Locker {
     }
 
     async fn lost(&self, held: &Guard) {
-        held.any().lost().await;
+        held.held().lost().await;
     }
 
     fn is_held(&self, held: &Guard) -> bool {
-        held.any().is_held()
+        held.held().is_held()
     }
 
     fn fence(&self, held: &Guard) -> Option<TurnFence> {
@@ -252,7 +252,7 @@ impl Contender for Locker {
             Guard::Shared(guard) => Some(guard.fence()),
             Guard::Multi(guard) => guard.fence(LOCK).map(TurnFence::from),
             // For a reader the fence of the writer it was.
-            held => held.any().fence().map(TurnFence::from),
+            held => held.held().fence().map(TurnFence::from),
         }
     }
 
@@ -279,7 +279,7 @@ impl Contender for Locker {
 
 impl ShutsDown for Locker {
     async fn revoked(&self, held: &Guard) {
-        held.any().revoked().await;
+        held.held().revoked().await;
     }
 
     async fn shutdown(&self, within: Duration) -> bool {

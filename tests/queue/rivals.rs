@@ -137,7 +137,7 @@ both_backends_in_real_time! {
         let [writes, looks] = [OpCode::Multi, OpCode::MultiRead].map(asked);
         assert_eq!((writes, looks), (1, 3));
         assert_eq!([OpCode::GetChildren2, OpCode::Sync].map(asked), [0, 0]);
-        assert!(claims.iter().all(Hold::is_held));
+        assert!(claims.iter().all(|claim| claim.is_held()));
     }
 
     async fn a_consumer_whose_hand_out_was_late_leaves_the_delivery_of_the_next_one_alone(backend: Backend) {

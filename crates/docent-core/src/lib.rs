@@ -8,7 +8,6 @@ mod cache;
 mod claim;
 mod cleanup;
 mod client;
-mod desired;
 mod error;
 mod guard;
 mod hold;
@@ -20,7 +19,6 @@ mod operation;
 #[doc(hidden)]
 pub mod planted;
 mod session;
-mod setup;
 mod shared_map;
 mod task;
 mod telemetry;
@@ -33,12 +31,13 @@ pub use cache::{
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot,
 };
 pub use client::{
-    Client, ClientBuilder, ClockCheck, DeleteAllError, Health, Options, ProvedIdentity, ShutdownNode,
-    ShutdownReport, Transaction, TransactionResult,
+    Client, ClientBuilder, ClockCheck, ConnectionState, ConnectionStatus, DeleteAllError, Health, Options,
+    ParentKind, ProvedIdentity, RollbackPolicy, ShutdownNode, ShutdownReport, StateWatcher, Transaction,
+    TransactionResult,
 };
 pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role, TurnFence};
-pub use hold::{Guard, Run};
+pub use hold::{Guard, Held};
 pub use line::Participant;
 pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
 /// Passwords that are not printed and are wiped when dropped; `&str` and `String` become one by `into()`.
@@ -49,7 +48,6 @@ pub use session::link::tls::Tls;
 pub use session::link::transport::{Dialled, Io, TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 pub use session::zookeeper_client;
-pub use setup::{ConnectionState, ConnectionStatus, ParentKind, RollbackPolicy, StateWatcher};
 pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock, parse_duration};
 pub use versioned::CreatedOrSet;
 pub use watch::WatchStream;
@@ -60,17 +58,15 @@ pub mod recipe {
     pub use crate::cache::SharedNode;
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
     pub use crate::client::{
-        Hooks, ViewLag, children_of_all, debug_handle, ensure_node, in_time, is_own_session, server_time,
-        spawn, stage_reached, time_of_day,
+        Hooks, RecipeKind, Stage, ViewLag, children_of_all, debug_handle, ensure_node, in_time,
+        is_own_session, server_time, spawn, stage_reached, time_of_day,
     };
-    pub use crate::desired::KeptStatus;
-    pub use crate::hold::{AsHold, Hold, HoldRef, HoldSet, Relay, TurnOver};
-    pub use crate::kept::{KeptNode, KeptNodeBuilder};
+    pub use crate::hold::{Hold, HoldSet, Relay, TurnOver};
+    pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
     pub use crate::line::{
         Ahead, ContenderName, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders,
     };
     pub use crate::node::{NodePath, is_own_name, is_own_path};
-    pub use crate::setup::{RecipeKind, Stage};
     pub use crate::shared_map::{SharedMap, SharedMapIter};
     pub use crate::task::{HookPanic, SyncStream, call_hook};
     pub use crate::telemetry::{Metric, MetricUnit, Series};

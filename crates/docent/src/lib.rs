@@ -57,14 +57,14 @@ pub mod election {
     pub use docent_election::*;
 }
 
-/// Trait of all guards, fences, and the reasons for which a guard is lost: common to locks, leaderships and
-/// deliveries.
+/// What the guards of locks, elections and queues have in common: whether they still hold, their fences, and
+/// the reasons for which they are lost.
 ///
 /// Guides: [guarantees](https://github.com/docent-rs/docent/blob/main/docs/guide/guarantees.md), [the failure
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md), [fencing a
 /// database](https://github.com/docent-rs/docent/blob/main/docs/guide/fencing.md).
 pub mod guard {
-    pub use docent_core::{Fence, Guard, Lost, LostReason, ParseFenceError, Run, TurnFence};
+    pub use docent_core::{Fence, Guard, Held, Lost, LostReason, ParseFenceError, TurnFence};
 }
 
 /// Queues: one with acknowledgements and dead letters, and the simple one of ZooKeeper's documentation.
@@ -130,7 +130,7 @@ pub mod cache {
 
 /// Tickets, holds, claims and kept nodes, for authors of recipes of their own.
 ///
-/// Guide: [how to add a recipe](https://github.com/docent-rs/docent/blob/main/CONTRIBUTING.md).
+/// Guide: [write a recipe](https://github.com/docent-rs/docent/blob/main/docs/guide/write-a-recipe.md).
 pub mod recipe {
     pub use docent_core::recipe::*;
     #[doc(no_inline)]
@@ -210,4 +210,6 @@ mod guides {
     mod start {}
     #[doc = include_str!("../../../docs/guide/testing.md")]
     mod testing {}
+    #[doc = include_str!("../../../docs/guide/write-a-recipe.md")]
+    mod write_a_recipe {}
 }

@@ -348,7 +348,7 @@ both_backends! {
         let next = Arc::new(Next::default());
         let turn = relay.turn(Duration::ZERO, next.clone());
         let refused = [soon(turn.beside(&readers)).await, soon(turn.downgrade(&readers)).await];
-        assert!(next.0.lock().unwrap().as_ref().is_some_and(Hold::is_held), "the next turn begins");
+        assert!(next.0.lock().unwrap().as_ref().is_some_and(|hold| hold.is_held()), "the next turn begins");
         for refused in refused {
             let error = refused.expect_err("a reader holds beside the next turn");
             assert_eq!(error.kind(), ErrorKind::InvalidInput);

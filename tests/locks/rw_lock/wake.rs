@@ -44,7 +44,7 @@ async fn let_in(
 ) -> Vec<Traced> {
     let guards: Vec<_> =
         soon(join_all(readers)).await.into_iter().map(|read| read.unwrap().unwrap()).collect();
-    assert!(guards.iter().all(ReadGuard::is_held));
+    assert!(guards.iter().all(|guard| guard.is_held()));
     server.front().trace()[before..].to_vec()
 }
 

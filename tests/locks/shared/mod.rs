@@ -66,7 +66,7 @@ async fn a_limit_of_zero_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_guard_of_a_turn_has_no_fence_of_64_bits() {
-    fn fence_of(guard: &impl docent::guard::Guard) -> Option<Fence> {
+    fn fence_of(guard: &docent::guard::Held) -> Option<Fence> {
         guard.fence()
     }
     let server = Backend::Memory.start().await;

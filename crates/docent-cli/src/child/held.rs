@@ -6,7 +6,6 @@ use super::running::{Collected, Running};
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
 use docent::guard::Guard;
-use docent::recipe::AsHold;
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -56,7 +55,7 @@ impl<G> Finished<G> {
 ///
 /// # Cancel safety
 /// Dropping it kills the command, and then gives the guard up.
-pub(crate) async fn run_held<G: AsHold + 'static>(
+pub(crate) async fn run_held<G: Guard + 'static>(
     guard: G,
     command: &ChildCommand,
     policy: KillPolicy,
@@ -104,7 +103,7 @@ struct Supervision<'a, G> {
     passed_on: Vec<Signal>,
 }
 
-impl<G: AsHold> Supervision<'_, G> {
+impl<G: Guard> Supervision<'_, G> {
     /// Passes on signals and the loss of the guard until the command has ended.
     async fn until_ended(&mut self, signals: &mut Signals) {
         let mut told = false;
@@ -155,7 +154,7 @@ impl<G: AsHold> Supervision<'_, G> {
 }
 
 /// The deadline of a command, unless it may go on without the guard.
-fn deadline<G: AsHold + 'static>(
+fn deadline<G: Guard + 'static>(
     guard: &Arc<G>,
     policy: KillPolicy,
     running: &Running,

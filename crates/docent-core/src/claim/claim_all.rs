@@ -2,14 +2,13 @@ use super::reads::{Reads, Unread};
 use super::rivals::Rivals;
 use super::wanted::{ClaimRequest, Wanted, claim_of};
 use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, Near, NewClaim, OwnedNode};
-use crate::client::Client;
+use crate::client::{Client, Recipe, RecipeKind};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Beginning, HoldState, LostReason, Role, SessionGeneration, UnderWay};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane};
-use crate::setup::{Recipe, RecipeKind};
 use crate::time::Timestamp;
 use docent_proto::Code;
 use futures_util::future::join_all;
@@ -102,6 +101,25 @@ enum Attempt {
 /// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which other clients use before and
 /// afterwards. Once it is handed out, with this write or by [`hand_out`](super::hand_out), it has a second
 /// node: its proof, a child of the claimed node with a name that is used once.
+///
+/// # Examples
+/// ```no_run
+/// use docent_core::recipe::{ClaimRequest, ClaimResult, Hold, RecipeKind, claim_all};
+/// use docent_core::{Client, Error};
+///
+/// static SLOT: RecipeKind = RecipeKind::new("slot", "claim");
+///
+/// /// Claims the slot `name`, unless another client has it.
+/// async fn claim(client: &Client, name: &str) -> Result<Option<Hold>, Error> {
+///     let node = format!("/slots/{name}");
+///     let claim = format!("{node}/claim");
+///     let request = ClaimRequest { claim, node, handed_out: true, beside_curator: false };
+///     match claim_all(client, &[request], &SLOT, "claim").await? {
+///         ClaimResult::All(mut claims) => Ok(claims.pop().map(|(hold, _slot)| hold)),
+///         ClaimResult::Taken(_) | ClaimResult::NoParent(_) | ClaimResult::NoNode(_) => Ok(None),
+///     }
+/// }
+/// ```
 ///
 /// # Guarantees
 /// A node is taken for ours only if it is proven to be: by the reply, or after a lost reply by the id in the

@@ -14,7 +14,7 @@ use docent_proto::{Code, MultiOp, parent};
 use std::sync::Arc;
 
 /// Hands out claims that were made ahead of that, in one write. The servers count one child more of each
-/// claimed node from then on. Claims that turn out to be lost are [lost](Hold::lost); the others are handed
+/// claimed node from then on. Claims that turn out to be lost are [lost](crate::Held::lost); the others are handed
 /// out.
 ///
 /// # Guarantees

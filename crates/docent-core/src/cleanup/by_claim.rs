@@ -2,7 +2,9 @@
 
 use super::by_czxid::delete_by_czxid;
 use super::by_name::{after, delete_owned, is_final};
-use super::{CleanupContext, DeleteOutcome, Host, OwnedNode};
+use super::{DeleteOutcome, OwnedNode};
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response};
 use std::sync::Arc;
@@ -53,55 +55,59 @@ pub(super) fn deleted(outcome: &Outcome) -> Deleted {
 ///
 /// A claim without a proof is deleted in its own session only: in a later one the node may be that of another
 /// claim.
-pub(super) async fn delete_claim(host: &dyn Host, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
-    let owner = node.context.number;
-    let mut context = Arc::clone(&node.context);
-    let mut reply = sent.unwrap_or_else(|| submit(&context, delete_request(node)));
+pub(super) async fn delete_claim(client: &Shared, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
+    let owner = node.generation.number;
+    let mut generation = Arc::clone(&node.generation);
+    let mut reply = sent.unwrap_or_else(|| submit(&generation, delete_request(node)));
     loop {
         let cause = match deleted(&reply.await) {
             Deleted::Gone => return DeleteOutcome::Gone,
             Deleted::NotTheNode | Deleted::NoProof => {
-                delete_node_alone(host, node, &context).await;
-                return delete_proof(host, node, context).await;
+                delete_node_alone(client, node, &generation).await;
+                return delete_proof(client, node, generation).await;
             }
             Deleted::ProofRefused(code) if is_final(code) => {
-                tracing::error!(path = node.proof(), generation = context.number, %code, "failed to delete the proof of a claim; it remains until its session ends");
-                delete_node_alone(host, node, &context).await;
+                tracing::error!(path = node.proof(), generation = generation.number, %code, "failed to delete the proof of a claim; it remains until its session ends");
+                delete_node_alone(client, node, &generation).await;
                 return DeleteOutcome::Refused(code);
             }
             Deleted::Refused(code) if is_final(code) => {
-                tracing::error!(path = %node.path, generation = context.number, %code, "failed to delete a claim; it remains until its session ends");
+                tracing::error!(path = %node.path, generation = generation.number, %code, "failed to delete a claim; it remains until its session ends");
                 return DeleteOutcome::Refused(code);
             }
             Deleted::Refused(_) | Deleted::ProofRefused(_) => Cause::QueueFull,
             Deleted::Unanswered(cause) => cause,
         };
-        match after(host, owner, &context, cause).await {
-            Some(next) if next.number == owner || node.possible_proof().is_some() => context = next,
-            None if host.setup().closing.is_cancelled() => return DeleteOutcome::Closed,
+        match after(client, owner, &generation, cause).await {
+            Some(next) if next.number == owner || node.possible_proof().is_some() => generation = next,
+            None if client.closing.is_cancelled() => return DeleteOutcome::Closed,
             _ => return DeleteOutcome::Gone,
         }
-        reply = submit(&context, delete_request(node));
+        reply = submit(&generation, delete_request(node));
     }
 }
 
 /// Deletes the node of the claim without its proof, if it is still the claim's: the proof was deleted by
 /// another client or cannot be deleted, or the claim was not handed out after all. In a later session nothing
 /// is left to do: the node went with its own.
-async fn delete_node_alone(host: &dyn Host, node: &OwnedNode, context: &CleanupContext) {
-    if context.number == node.context.number {
-        delete_by_czxid(host.setup(), &node.context, &node.path, node.czxid).await;
+async fn delete_node_alone(client: &Shared, node: &OwnedNode, generation: &SessionGeneration) {
+    if generation.number == node.generation.number {
+        delete_by_czxid(client, &node.generation, &node.path, node.czxid).await;
     }
 }
 
 /// Deletes the proof of a claim whose node is deleted.
-async fn delete_proof(host: &dyn Host, node: &OwnedNode, context: Arc<CleanupContext>) -> DeleteOutcome {
+async fn delete_proof(
+    client: &Shared,
+    node: &OwnedNode,
+    generation: Arc<SessionGeneration>,
+) -> DeleteOutcome {
     match node.possible_proof() {
-        Some(proof) => delete_owned(host, node.context.number, context, proof.to_owned(), None).await,
+        Some(proof) => delete_owned(client, node.generation.number, generation, proof.to_owned(), None).await,
         None => DeleteOutcome::Gone,
     }
 }
 
-fn submit(context: &CleanupContext, request: Request) -> Pending {
-    context.session.submit(request, Lane::Cleanup)
+fn submit(generation: &SessionGeneration, request: Request) -> Pending {
+    generation.session.submit(request, Lane::Cleanup)
 }

@@ -1,6 +1,8 @@
 //! Deletes of nodes whose names are ours alone, in whichever session there is.
 
-use super::{CleanupContext, DeleteOutcome, Host, PAUSE};
+use super::{DeleteOutcome, PAUSE};
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
 use crate::session::ask::{ask, ask_synced, before_repeat};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response, Stat, parent};
@@ -12,25 +14,25 @@ pub(super) fn delete_request(path: &str) -> Request {
 }
 
 pub(super) async fn delete_node(
-    host: &dyn Host,
-    context: Arc<CleanupContext>,
+    client: &Shared,
+    generation: Arc<SessionGeneration>,
     path: String,
     reply: Option<Pending>,
 ) -> DeleteOutcome {
-    let owner = context.number;
-    delete_owned(host, owner, context, path, reply).await
+    let owner = generation.number;
+    delete_owned(client, owner, generation, path, reply).await
 }
 
-/// Deletes a node that the session of the context `owner` made: only the end of that session is an end of
+/// Deletes a node that the session of the generation `owner` made: only the end of that session is an end of
 /// the node.
 pub(super) async fn delete_owned(
-    host: &dyn Host,
+    client: &Shared,
     owner: u64,
-    mut context: Arc<CleanupContext>,
+    mut generation: Arc<SessionGeneration>,
     path: String,
     reply: Option<Pending>,
 ) -> DeleteOutcome {
-    let mut reply = reply.unwrap_or_else(|| context.session.submit(delete_request(&path), Lane::Cleanup));
+    let mut reply = reply.unwrap_or_else(|| generation.session.submit(delete_request(&path), Lane::Cleanup));
     loop {
         let cause = match reply.await.answer() {
             Ok(answer) => match answer.result {
@@ -38,7 +40,7 @@ pub(super) async fn delete_owned(
                 // session.
                 Ok(_) | Err(Code::NO_NODE) => return DeleteOutcome::Gone,
                 Err(code) if is_final(code) => {
-                    refused(host, owner, &context, &path, code);
+                    refused(client, owner, &generation, &path, code);
                     return DeleteOutcome::Refused(code);
                 }
                 Err(_) => Cause::QueueFull,
@@ -46,38 +48,38 @@ pub(super) async fn delete_owned(
             Err(Cause::LinkLost) if planted!(FailedDeleteForgotten) => return DeleteOutcome::Gone,
             Err(cause) => cause,
         };
-        match after(host, owner, &context, cause).await {
-            Some(next) => context = next,
-            None if host.setup().closing.is_cancelled() => return DeleteOutcome::Closed,
+        match after(client, owner, &generation, cause).await {
+            Some(next) => generation = next,
+            None if client.closing.is_cancelled() => return DeleteOutcome::Closed,
             None => return DeleteOutcome::Gone,
         }
-        reply = context.session.submit(delete_request(&path), Lane::Cleanup);
+        reply = generation.session.submit(delete_request(&path), Lane::Cleanup);
     }
 }
 
-fn refused(host: &dyn Host, owner: u64, context: &CleanupContext, path: &str, code: Code) {
-    tracing::error!(%path, generation = context.number, %code, "a node of ours could not be deleted");
+fn refused(client: &Shared, owner: u64, generation: &SessionGeneration, path: &str, code: Code) {
+    tracing::error!(%path, generation = generation.number, %code, "a node of ours could not be deleted");
     // The node goes with the session that made it: the end of a later one would not help.
-    if host.setup().config.end_session_on_refused_delete && context.number == owner {
-        context.session.abandon();
+    if client.config.end_session_on_refused_delete && generation.number == owner {
+        generation.session.abandon();
     }
 }
 
-/// Deletes a node that was found, and that the session of the context `owner` made. It is deleted as it was
+/// Deletes a node that was found, and that the session of the generation `owner` made. It is deleted as it was
 /// seen: another node at its path is left alone.
 async fn delete_found(
-    host: &dyn Host,
+    client: &Shared,
     owner: u64,
-    mut context: Arc<CleanupContext>,
+    mut generation: Arc<SessionGeneration>,
     path: String,
     mut seen: Stat,
 ) {
     loop {
         let delete = Request::Delete { path: path.clone(), version: seen.version };
-        let cause = match context.session.submit(delete, Lane::Cleanup).await.answer() {
+        let cause = match generation.session.submit(delete, Lane::Cleanup).await.answer() {
             Ok(answer) => match answer.result {
                 Ok(_) | Err(Code::NO_NODE) => return,
-                Err(code) if is_final(code) => return refused(host, owner, &context, &path, code),
+                Err(code) if is_final(code) => return refused(client, owner, &generation, &path, code),
                 Err(Code::BAD_VERSION) => Cause::LinkLost,
                 Err(_) => Cause::QueueFull,
             },
@@ -85,11 +87,11 @@ async fn delete_found(
         };
         let mut cause = Some(cause);
         while let Some(reason) = cause.take() {
-            match after(host, owner, &context, reason).await {
-                Some(next) => context = next,
+            match after(client, owner, &generation, reason).await {
+                Some(next) => generation = next,
                 None => return,
             }
-            match stat(&context, &path).await {
+            match stat(&generation, &path).await {
                 Ok(Some(now)) if now.czxid == seen.czxid => seen = now,
                 Ok(_) => return,
                 Err(reason) => cause = Some(reason),
@@ -100,24 +102,24 @@ async fn delete_found(
 
 /// Deletes these nodes as [`delete_found`] does, all at the same time.
 pub(super) async fn delete_all_found(
-    host: &dyn Host,
+    client: &Shared,
     owner: u64,
-    context: &Arc<CleanupContext>,
+    generation: &Arc<SessionGeneration>,
     found: Vec<(String, Stat)>,
 ) {
-    let delete = |(path, stat)| delete_found(host, owner, Arc::clone(context), path, stat);
+    let delete = |(path, stat)| delete_found(client, owner, Arc::clone(generation), path, stat);
     join_all(found.into_iter().map(delete)).await;
 }
 
 /// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that
 /// was not found may be applied as long as its session lives: it is looked for again and again.
 pub(super) async fn undo_create(
-    host: &dyn Host,
-    mut context: Arc<CleanupContext>,
+    client: &Shared,
+    mut generation: Arc<SessionGeneration>,
     prefix: String,
     reply: Option<Pending>,
 ) {
-    let (owner, session_id) = (context.number, context.session.id());
+    let (owner, session_id) = (generation.number, generation.session.id());
     if let Some(reply) = reply {
         match reply.await {
             Outcome::Reply(answer) => {
@@ -126,34 +128,34 @@ pub(super) async fn undo_create(
                     Ok(Response::Multi(results)) => results.into_iter().filter_map(created).collect(),
                     _ => Vec::new(),
                 };
-                let delete = |path| delete_owned(host, owner, Arc::clone(&context), path, None);
+                let delete = |path| delete_owned(client, owner, Arc::clone(&generation), path, None);
                 join_all(created.into_iter().map(delete)).await;
                 return;
             }
             Outcome::NotSent(_) => return,
-            Outcome::Unknown(cause) => match after(host, owner, &context, cause).await {
-                Some(next) => context = next,
+            Outcome::Unknown(cause) => match after(client, owner, &generation, cause).await {
+                Some(next) => generation = next,
                 None => return,
             },
         }
     }
     let folder = parent(&prefix).unwrap_or("/");
     loop {
-        match find(&context, session_id, folder, &prefix).await {
+        match find(&generation, session_id, folder, &prefix).await {
             Ok(found) => {
                 // In the session that sent it the create may be applied later (decision 11). A node of an
                 // older session that comes late goes with that session.
-                if found.is_empty() && context.number == owner && !planted!(LostCreateForgotten) {
-                    return context.lost_creates.add(&context, folder, &prefix);
+                if found.is_empty() && generation.number == owner && !planted!(LostCreateForgotten) {
+                    return generation.lost_creates.add(&generation, folder, &prefix);
                 }
-                return delete_all_found(host, owner, &context, found).await;
+                return delete_all_found(client, owner, &generation, found).await;
             }
             // A folder too large to list is looked at again, less and less often.
-            Err(Cause::TooLarge { .. }) if context.number == owner => {
-                return context.lost_creates.add(&context, folder, &prefix);
+            Err(Cause::TooLarge { .. }) if generation.number == owner => {
+                return generation.lost_creates.add(&generation, folder, &prefix);
             }
-            Err(cause) => match after(host, owner, &context, cause).await {
-                Some(next) => context = next,
+            Err(cause) => match after(client, owner, &generation, cause).await {
+                Some(next) => generation = next,
                 None => return,
             },
         }
@@ -170,24 +172,24 @@ fn created(result: MultiResult) -> Option<String> {
 /// The children of `folder` whose path begins with `prefix` and which the session `owner` made, after the
 /// server has caught up with its leader. An empty result proves only that the create was not applied yet.
 pub(crate) async fn find(
-    context: &CleanupContext,
+    generation: &SessionGeneration,
     owner: i64,
     folder: &str,
     prefix: &str,
 ) -> Result<Vec<(String, Stat)>, Cause> {
-    let mut paths = children(context, folder).await?;
+    let mut paths = children(generation, folder).await?;
     paths.retain(|path| path.starts_with(prefix));
-    owned(context, owner, paths).await
+    owned(generation, owner, paths).await
 }
 
 /// Those of `paths` that the session `owner` made, each as it is now. A name alone does not show whose a node
 /// is: what draws names may have been copied, with the memory of its process or of its machine.
 pub(super) async fn owned(
-    context: &CleanupContext,
+    generation: &SessionGeneration,
     owner: i64,
     paths: Vec<String>,
 ) -> Result<Vec<(String, Stat)>, Cause> {
-    let stats = join_all(paths.iter().map(|path| stat(context, path))).await;
+    let stats = join_all(paths.iter().map(|path| stat(generation, path))).await;
     let found = paths.into_iter().zip(stats).filter_map(|(path, stat)| match stat {
         Ok(stat) => stat.filter(|stat| is_owned_by(owner, stat)).map(|stat| Ok((path, stat))),
         Err(cause) => Some(Err(cause)),
@@ -203,10 +205,10 @@ fn is_owned_by(owner: i64, stat: &Stat) -> bool {
 }
 
 /// The stat of a node, of which a listing of the same session told; `None` if it is not there any more.
-async fn stat(context: &CleanupContext, path: &str) -> Result<Option<Stat>, Cause> {
+async fn stat(generation: &SessionGeneration, path: &str) -> Result<Option<Stat>, Cause> {
     loop {
         let request = || Request::Exists { path: path.to_owned(), watch: false };
-        match ask(context, Lane::Cleanup, request).await?.result {
+        match ask(generation, Lane::Cleanup, request).await?.result {
             Ok(Response::Stat(stat)) => return Ok(Some(stat)),
             Ok(_) | Err(Code::NO_NODE) => return Ok(None),
             Err(code) if is_final(code) => {
@@ -220,10 +222,10 @@ async fn stat(context: &CleanupContext, path: &str) -> Result<Option<Stat>, Caus
 }
 
 /// The paths of the children of `folder`, after the server has caught up with its leader.
-pub(crate) async fn children(context: &CleanupContext, folder: &str) -> Result<Vec<String>, Cause> {
+pub(crate) async fn children(generation: &SessionGeneration, folder: &str) -> Result<Vec<String>, Cause> {
     let list = Request::GetChildren2 { path: folder.to_owned(), watch: false };
     loop {
-        match ask_synced(context, folder, &list).await {
+        match ask_synced(generation, folder, &list).await {
             Ok(Ok(Response::Children { names, .. })) => {
                 let folder = if folder == "/" { "" } else { folder };
                 return Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect());
@@ -242,24 +244,24 @@ pub(crate) async fn children(context: &CleanupContext, folder: &str) -> Result<V
     }
 }
 
-/// Session in which to go on with a node of the session `owner` after a request in `context`
+/// Session in which to go on with a node of the session `owner` after a request in `generation`
 /// failed for `cause`; `None` when nothing is left to do.
 pub(super) async fn after(
-    host: &dyn Host,
+    client: &Shared,
     owner: u64,
-    context: &Arc<CleanupContext>,
+    generation: &Arc<SessionGeneration>,
     cause: Cause,
-) -> Option<Arc<CleanupContext>> {
+) -> Option<Arc<SessionGeneration>> {
     match cause {
         Cause::Ended(SessionEnd::Closed) => None,
-        Cause::Ended(SessionEnd::Expired) if context.number == owner && planted!(ExpiredIsGone) => None,
+        Cause::Ended(SessionEnd::Expired) if generation.number == owner && planted!(ExpiredIsGone) => None,
         // The servers may keep the session, and its nodes, for a while, whatever the reason that it ended for
         // (decision 25).
-        Cause::Ended(_) => host.next_session(context.number).await,
-        Cause::LinkLost => Some(Arc::clone(context)),
+        Cause::Ended(_) => client.next_generation(generation.number).await.ok(),
+        Cause::LinkLost => Some(Arc::clone(generation)),
         Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {
             tokio::time::sleep(PAUSE).await;
-            Some(Arc::clone(context))
+            Some(Arc::clone(generation))
         }
     }
 }

@@ -1,6 +1,7 @@
 use super::by_name::delete_request;
 use super::worker::CleanupWorker;
-use super::{CleanupContext, ExactWrite, Job, Made, OwnedNode};
+use super::{ExactWrite, Job, Made, OwnedNode};
+use crate::guard::SessionGeneration;
 use crate::session::{Lane, Pending, SessionCloser};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -32,54 +33,59 @@ impl Cleanup {
     }
 
     /// Undoes an exact write that makes ephemeral nodes, once its outcome is known.
-    pub(crate) fn undo_exact(&self, context: &Arc<CleanupContext>, write: ExactWrite, made: Made) {
-        self.send(Job::Exact { context: Arc::clone(context), write, made });
+    pub(crate) fn undo_exact(&self, generation: &Arc<SessionGeneration>, write: ExactWrite, made: Made) {
+        self.send(Job::Exact { generation: Arc::clone(generation), write, made });
     }
 
     /// Deletes a marker, and then gives up its `place`.
     pub(crate) fn delete_marker(
         &self,
-        context: &Arc<CleanupContext>,
+        generation: &Arc<SessionGeneration>,
         path: String,
         place: OwnedSemaphorePermit,
     ) {
         // Submitted now: as soon as it is applied, an unanswered write with this marker is fenced out
         // (decision 11).
-        let reply = context.session.submit(delete_request(&path), Lane::Cleanup);
-        self.send(Job::Marker { context: Arc::clone(context), path, reply, place });
+        let reply = generation.session.submit(delete_request(&path), Lane::Cleanup);
+        self.send(Job::Marker { generation: Arc::clone(generation), path, reply, place });
     }
 
     /// Deletes markers that are not needed any more.
-    pub(crate) fn trim_markers(&self, context: &Arc<CleanupContext>) {
-        self.send(Job::Trim(Arc::clone(context)));
+    pub(crate) fn trim_markers(&self, generation: &Arc<SessionGeneration>) {
+        self.send(Job::Trim(Arc::clone(generation)));
     }
 
     /// Looks for lost creates below `folder`, until none is left there or the session has ended.
-    pub(super) fn look_for_lost(&self, context: &Arc<CleanupContext>, folder: String) {
-        self.send(Job::LostCreates { context: Arc::clone(context), folder });
+    pub(super) fn look_for_lost(&self, generation: &Arc<SessionGeneration>, folder: String) {
+        self.send(Job::LostCreates { generation: Arc::clone(generation), folder });
     }
 
     /// Undoes a create of a node whose path begins with `prefix`, once its outcome is known. `reply` waits
     /// for the outcome; without it the create may or may not have been applied.
-    pub(crate) fn undo_create(&self, context: &Arc<CleanupContext>, prefix: String, reply: Option<Pending>) {
-        self.send(Job::Create { context: Arc::clone(context), prefix, reply, place: None });
+    pub(crate) fn undo_create(
+        &self,
+        generation: &Arc<SessionGeneration>,
+        prefix: String,
+        reply: Option<Pending>,
+    ) {
+        self.send(Job::Create { generation: Arc::clone(generation), prefix, reply, place: None });
     }
 
     /// As [`undo_create`](Self::undo_create), for a node of the session's own. The `place` of a marker is
     /// given up when it is gone, or on the list of lost creates.
     pub(crate) fn undo_own_node(
         &self,
-        context: &Arc<CleanupContext>,
+        generation: &Arc<SessionGeneration>,
         path: String,
         reply: Option<Pending>,
         place: Option<OwnedSemaphorePermit>,
     ) {
-        self.send(Job::Create { context: Arc::clone(context), prefix: path, reply, place });
+        self.send(Job::Create { generation: Arc::clone(generation), prefix: path, reply, place });
     }
 
     /// Deletes the node that the transaction `czxid` made, whose path is `prefix` and a number.
-    pub(crate) fn undo_numbered(&self, context: &Arc<CleanupContext>, prefix: String, czxid: i64) {
-        self.send(Job::Numbered { context: Arc::clone(context), prefix, czxid });
+    pub(crate) fn undo_numbered(&self, generation: &Arc<SessionGeneration>, prefix: String, czxid: i64) {
+        self.send(Job::Numbered { generation: Arc::clone(generation), prefix, czxid });
     }
 
     /// Ends a session on a link of its own once `after` is over, so that its nodes do not stand for as long

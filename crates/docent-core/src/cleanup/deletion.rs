@@ -1,6 +1,7 @@
 use super::by_claim::{self, Deleted, delete_claim};
 use super::by_name::{self, delete_node};
-use super::{Host, Job, OwnedNode};
+use super::{Job, OwnedNode};
+use crate::operation::Shared;
 use crate::session::{Lane, Outcome, Pending};
 use docent_proto::Code;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl Deletion {
             true => by_claim::delete_request(&node),
             false => by_name::delete_request(&node.path),
         };
-        let sent = node.context.session.submit(request, Lane::Cleanup);
+        let sent = node.generation.session.submit(request, Lane::Cleanup);
         Self { node, sent: Some(sent), done: false }
     }
 
@@ -69,7 +70,7 @@ impl Deletion {
     fn hand_over(&mut self, done: Option<oneshot::Sender<DeleteOutcome>>) {
         if !std::mem::replace(&mut self.done, true) {
             let node = Arc::clone(&self.node);
-            self.node.context.cleanup.send(Job::Node { node, sent: self.sent.take(), done });
+            self.node.generation.cleanup.send(Job::Node { node, sent: self.sent.take(), done });
         }
     }
 }
@@ -89,9 +90,9 @@ impl Drop for Deletion {
 }
 
 /// Deletes `node`; `sent` is the request that is under way.
-pub(super) async fn delete(host: &dyn Host, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
+pub(super) async fn delete(client: &Shared, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
     match node.is_claim() {
-        true => delete_claim(host, node, sent).await,
-        false => delete_node(host, Arc::clone(&node.context), node.path.clone(), sent).await,
+        true => delete_claim(client, node, sent).await,
+        false => delete_node(client, Arc::clone(&node.generation), node.path.clone(), sent).await,
     }
 }

@@ -61,12 +61,12 @@ impl ExactWrite {
         ops: impl IntoIterator<Item = MultiOp>,
         submit: impl FnOnce(&dyn Session, Request) -> Pending,
     ) -> Self {
-        let id = Bytes::copy_from_slice(marker.context.fresh_id().as_bytes());
+        let id = Bytes::copy_from_slice(marker.generation.fresh_id().as_bytes());
         // The marker comes first: where another operation is refused, it is certain that the marker had its
         // version, so that no earlier attempt was applied (decision 11).
         let mut all = vec![set(&marker, &id)];
         all.extend(ops);
-        let session = &marker.context.session;
+        let session = &marker.generation.session;
         let reply = submit(&**session, Request::Multi(all));
         Self { marker: Some(marker), id, reply, lost: false }
     }
@@ -162,11 +162,11 @@ impl ExactWrite {
     /// (decision 11).
     async fn settle(&mut self) -> Ended {
         let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
-        let (context, path, version) = (marker.context.clone(), marker.path.clone(), marker.version);
+        let (generation, path, version) = (marker.generation.clone(), marker.path.clone(), marker.version);
         if planted!(MarkerWithoutVersion) {
             return self.settle_by_absence().await;
         }
-        let fence = Bytes::copy_from_slice(context.fresh_id().as_bytes());
+        let fence = Bytes::copy_from_slice(generation.fresh_id().as_bytes());
         // After a lost reply it is repeated with the same version: of the write and all fences one is
         // applied.
         let bump = || {
@@ -174,7 +174,7 @@ impl ExactWrite {
             Request::Multi(vec![set])
         };
         loop {
-            let code = match ask(&context, Lane::Cleanup, bump).await {
+            let code = match ask(&generation, Lane::Cleanup, bump).await {
                 Ok(reply) => match reply.refusal() {
                     // The fence was applied: the write asks for a version that is past, and is refused for
                     // good.
@@ -188,7 +188,7 @@ impl ExactWrite {
             };
             match code {
                 // The write was applied, or an earlier fence: the marker's data tells which.
-                Code::BAD_VERSION => match lookup::read(&context, &path).await {
+                Code::BAD_VERSION => match lookup::read(&generation, &path).await {
                     Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
                         self.settled(Some(stat.version));
                         return Ended::Applied(None, stat);
@@ -216,7 +216,7 @@ impl ExactWrite {
     /// not show the write yet is taken for proof that it never will.
     async fn settle_by_absence(&mut self) -> Ended {
         let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
-        match lookup::read(&marker.context, &marker.path).await {
+        match lookup::read(&marker.generation, &marker.path).await {
             Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
                 self.settled(Some(stat.version));
                 Ended::Applied(None, stat)

@@ -1,4 +1,5 @@
-use super::{CleanupContext, DeleteOutcome, ExactWrite, Made, OwnedNode};
+use super::{DeleteOutcome, ExactWrite, Made, OwnedNode};
+use crate::guard::SessionGeneration;
 use crate::session::{Pending, SessionCloser};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -16,21 +17,21 @@ pub(super) enum Job {
     Lost { node: Arc<OwnedNode>, margin: Duration },
     /// Find out what became of a create, and undo it.
     Create {
-        context: Arc<CleanupContext>,
+        generation: Arc<SessionGeneration>,
         prefix: String,
         reply: Option<Pending>,
         place: Option<OwnedSemaphorePermit>,
     },
     /// Find the node of a transaction, and delete it.
-    Numbered { context: Arc<CleanupContext>, prefix: String, czxid: i64 },
+    Numbered { generation: Arc<SessionGeneration>, prefix: String, czxid: i64 },
     /// Find out what became of an exact write, and undo it.
-    Exact { context: Arc<CleanupContext>, write: ExactWrite, made: Made },
+    Exact { generation: Arc<SessionGeneration>, write: ExactWrite, made: Made },
     /// Delete a marker.
-    Marker { context: Arc<CleanupContext>, path: String, reply: Pending, place: OwnedSemaphorePermit },
+    Marker { generation: Arc<SessionGeneration>, path: String, reply: Pending, place: OwnedSemaphorePermit },
     /// Delete markers that were not needed for a while.
-    Trim(Arc<CleanupContext>),
+    Trim(Arc<SessionGeneration>),
     /// Look for creates that may be applied late.
-    LostCreates { context: Arc<CleanupContext>, folder: String },
+    LostCreates { generation: Arc<SessionGeneration>, folder: String },
     /// End an earlier session, or one whose close had no answer, once `after` is over: guards may be stopping
     /// their work until then.
     End { closer: SessionCloser, after: BoxFuture<'static, ()>, ended: Box<dyn FnOnce() + Send> },

@@ -2,7 +2,8 @@
 //! applied after all (decision 11).
 
 use super::by_name::{children, delete_all_found, owned};
-use super::{CleanupContext, Host};
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
 use crate::session::{Cause, LinkState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,8 +67,8 @@ impl LostCreates {
 
     /// Adds the create of a node below `folder` whose path begins with `prefix`. It is looked for from now
     /// on.
-    pub(super) fn add(&self, context: &Arc<CleanupContext>, folder: &str, prefix: &str) {
-        tracing::debug!(%prefix, generation = context.number, "a create without a reply is looked for again");
+    pub(super) fn add(&self, generation: &Arc<SessionGeneration>, folder: &str, prefix: &str) {
+        tracing::debug!(%prefix, generation = generation.number, "a create without a reply is looked for again");
         let mut lost = self.lock();
         let is_new = !lost.folders.contains_key(folder);
         let id = id(prefix.rsplit('/').next().unwrap_or(prefix)).to_owned();
@@ -84,7 +85,7 @@ impl LostCreates {
             self.forget_oldest(&mut lost);
         }
         if is_new {
-            context.cleanup.look_for_lost(context, folder.to_owned());
+            generation.cleanup.look_for_lost(generation, folder.to_owned());
         }
     }
 
@@ -152,12 +153,12 @@ fn id(name: &str) -> &str {
     name.get(..length).unwrap_or(name)
 }
 
-/// Looks for the lost creates of `context` below `folder`: after each new link, whenever a listing shows
+/// Looks for the lost creates of `generation` below `folder`: after each new link, whenever a listing shows
 /// one, and from time to time. Deletes what it finds. Resolves when none is left, or the session has ended
 /// and its nodes with it.
-pub(super) async fn look_for_lost(host: &dyn Host, context: Arc<CleanupContext>, folder: String) {
-    let lost = &context.lost_creates;
-    let mut link = context.session.link();
+pub(super) async fn look_for_lost(client: &Shared, generation: Arc<SessionGeneration>, folder: String) {
+    let lost = &generation.lost_creates;
+    let mut link = generation.session.link();
     link.mark_unchanged();
     let (mut gap, mut seen) = (FIRST_GAP, 0);
     loop {
@@ -166,33 +167,33 @@ pub(super) async fn look_for_lost(host: &dyn Host, context: Arc<CleanupContext>,
             // A create was lost only now, and may be late by little: looks are frequent again.
             gap = FIRST_GAP;
         }
-        if !wait(&context, &bell, &mut link, gap).await {
+        if !wait(&generation, &bell, &mut link, gap).await {
             // Looks become rarer, so that a node that is made late stands for about as long as it was late.
             gap = gap.saturating_mul(2).min(LONGEST_GAP);
         }
         // The nodes went with their session.
-        if context.ended().is_some() {
+        if generation.ended().is_some() {
             return;
         }
         let paths = {
             let Ok(_one_of_a_few) = lost.looks.acquire().await else { return };
-            match children(&context, &folder).await {
+            match children(&generation, &folder).await {
                 Ok(paths) => paths,
                 Err(Cause::Ended(_)) => return,
                 // The folder may be too large to list now, and be smaller later.
                 Err(_) => continue,
             }
         };
-        let found = match owned(&context, context.session.id(), lost.found(&folder, &paths)).await {
+        let found = match owned(&generation, generation.session.id(), lost.found(&folder, &paths)).await {
             Ok(found) => found,
             Err(Cause::Ended(_)) => return,
             Err(_) => continue,
         };
         let deleted: Vec<_> = found.iter().map(|(path, _)| path.clone()).collect();
         for path in &deleted {
-            tracing::info!(%path, generation = context.number, "a create was applied late: its node is deleted");
+            tracing::info!(%path, generation = generation.number, "a create was applied late: its node is deleted");
         }
-        delete_all_found(host, context.number, &context, found).await;
+        delete_all_found(client, generation.number, &generation, found).await;
         if lost.settle(&folder, &deleted) {
             return;
         }
@@ -212,13 +213,13 @@ async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watc
 
 /// Waits for `gap`, a new link or the bell. True when a link or the bell ended the wait, and not the time.
 async fn wait(
-    context: &CleanupContext,
+    generation: &SessionGeneration,
     bell: &Notify,
     link: &mut watch::Receiver<LinkState>,
     gap: Duration,
 ) -> bool {
     let until = Instant::now() + gap;
-    while Instant::now() < until && context.ended().is_none() {
+    while Instant::now() < until && generation.ended().is_none() {
         let nap = until.saturating_duration_since(Instant::now()).min(LONGEST_NAP);
         let reason = async {
             tokio::select! {

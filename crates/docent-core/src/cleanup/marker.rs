@@ -1,7 +1,8 @@
 use super::markers::FreeMarker;
-use super::{CleanupContext, Near, NoOwnNode, create_own_node};
+use super::{Near, NoOwnNode, create_own_node};
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
 use crate::session::Cause;
-use crate::setup::Setup;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
@@ -16,7 +17,7 @@ const LAST_VERSION: i32 = 1 << 30;
 /// The node is deleted, which fences out an unanswered write with it: its name is made once and never again.
 #[derive(Debug)]
 pub(crate) struct Marker {
-    pub(super) context: Arc<CleanupContext>,
+    pub(super) generation: Arc<SessionGeneration>,
     /// Full path.
     pub(super) path: String,
     /// Version of its data, which the next write asks for.
@@ -26,35 +27,39 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// Takes a marker of `context` that no other write is using, and creates one if none is free: near what
+    /// Takes a marker of `generation` that no other write is using, and creates one if none is free: near what
     /// is about to be written, if the session has no place yet. Waits while as many are in use as a session
     /// may have, at most until `deadline`.
     ///
     /// # Cancel safety
     /// Cancel safe: a node that was being created is deleted.
     pub(crate) async fn take(
-        setup: &Setup,
-        context: &Arc<CleanupContext>,
+        client: &Shared,
+        generation: &Arc<SessionGeneration>,
         near: Near<'_>,
         deadline: Instant,
     ) -> Result<Self, NoOwnNode> {
-        let place = timeout_at(deadline, context.markers.place());
+        let place = timeout_at(deadline, generation.markers.place());
         let place = place.await.map_err(|_| NoOwnNode::Cause(Cause::Deadline))?;
         // The session may have ended while this waited for a place.
-        if let Some(end) = context.ended() {
+        if let Some(end) = generation.ended() {
             return Err(NoOwnNode::Cause(Cause::Ended(end)));
         }
-        if let Some(free) = context.markers.pop() {
-            return Ok(Self::new(Arc::clone(context), free, place));
+        if let Some(free) = generation.markers.pop() {
+            return Ok(Self::new(Arc::clone(generation), free, place));
         }
         // On the heap, because it is rare.
-        let node = Box::pin(create_own_node(setup, context, near, Some(place), deadline)).await?;
-        Ok(Self { context: Arc::clone(context), path: node.path, version: 0, place: node.place })
+        let node = Box::pin(create_own_node(client, generation, near, Some(place), deadline)).await?;
+        Ok(Self { generation: Arc::clone(generation), path: node.path, version: 0, place: node.place })
     }
 
-    pub(super) fn new(context: Arc<CleanupContext>, free: FreeMarker, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        generation: Arc<SessionGeneration>,
+        free: FreeMarker,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
         let FreeMarker { path, version } = free;
-        Self { context, path, version, place: Some(place) }
+        Self { generation, path, version, place: Some(place) }
     }
 
     /// Makes it free for the next write: every write with it was answered.
@@ -65,8 +70,8 @@ impl Marker {
         }
         let place = self.place.take();
         let free = FreeMarker { path: std::mem::take(&mut self.path), version: self.version };
-        if self.context.markers.push(free) {
-            self.context.cleanup.trim_markers(&self.context);
+        if self.generation.markers.push(free) {
+            self.generation.cleanup.trim_markers(&self.generation);
         }
         drop(place);
     }
@@ -80,7 +85,7 @@ impl Marker {
 impl Drop for Marker {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
-            self.context.cleanup.delete_marker(&self.context, std::mem::take(&mut self.path), place);
+            self.generation.cleanup.delete_marker(&self.generation, std::mem::take(&mut self.path), place);
         }
     }
 }

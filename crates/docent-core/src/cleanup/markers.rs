@@ -1,6 +1,7 @@
+use super::Marker;
 use super::own_folder::is_below;
-use super::{CleanupContext, Marker};
-use crate::setup::Setup;
+use crate::guard::SessionGeneration;
+use crate::operation::Shared;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -94,31 +95,31 @@ impl Markers {
     }
 }
 
-/// Deletes the free markers of `context` below the full path `root`, which is about to be deleted, and
+/// Deletes the free markers of `generation` below the full path `root`, which is about to be deleted, and
 /// forgets that nodes may be created there.
-pub(crate) async fn leave(setup: &Setup, context: &Arc<CleanupContext>, root: &str) {
+pub(crate) async fn leave(client: &Shared, generation: &Arc<SessionGeneration>, root: &str) {
     let is_left = |base: &mut String| base == root || is_below(base, root);
-    setup.own_base.lock().unwrap_or_else(PoisonError::into_inner).take_if(is_left);
-    context.own_folder.forget_below(root);
-    let left = context.markers.take_below(root);
+    client.own_base.lock().unwrap_or_else(PoisonError::into_inner).take_if(is_left);
+    generation.own_folder.forget_below(root);
+    let left = generation.markers.take_below(root);
     for free in left {
-        let place = context.markers.place().await;
-        drop(Marker::new(Arc::clone(context), free, place));
+        let place = generation.markers.place().await;
+        drop(Marker::new(Arc::clone(generation), free, place));
     }
 }
 
-/// Deletes markers of `context` that were not needed for a session timeout, until one is left or the
+/// Deletes markers of `generation` that were not needed for a session timeout, until one is left or the
 /// session has ended.
-pub(super) async fn trim(context: Arc<CleanupContext>) {
+pub(super) async fn trim(generation: Arc<SessionGeneration>) {
     loop {
-        tokio::time::sleep(context.lease.timeout()).await;
-        if context.ended().is_some() {
+        tokio::time::sleep(generation.lease.timeout()).await;
+        if generation.ended().is_some() {
             return;
         }
-        let Some(unneeded) = context.markers.take_unneeded() else { return };
+        let Some(unneeded) = generation.markers.take_unneeded() else { return };
         for free in unneeded {
-            let place = context.markers.place().await;
-            drop(Marker::new(Arc::clone(&context), free, place));
+            let place = generation.markers.place().await;
+            drop(Marker::new(Arc::clone(&generation), free, place));
         }
     }
 }

@@ -1,5 +1,6 @@
+use crate::client::ParentKind;
 use crate::node::{OWN, is_own_path};
-use crate::setup::{ParentKind, Setup};
+use crate::operation::Shared;
 use docent_proto::{MultiOp, parent};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -72,15 +73,15 @@ impl<'a> Near<'a> {
 /// Folders in which a place is looked for, in this order; the root is empty. That of an earlier session comes
 /// first, then the root of the namespace, and then what is above the written nodes, outermost first: the
 /// farther from them, the less of a recipe's layout is there.
-pub(super) fn bases(setup: &Setup, near: Near<'_>) -> Vec<String> {
-    let earlier = setup.own_base.lock().unwrap_or_else(PoisonError::into_inner).clone();
+pub(super) fn bases(client: &Shared, near: Near<'_>) -> Vec<String> {
+    let earlier = client.own_base.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut bases: Vec<String> = earlier.into_iter().collect();
     let mut add = |base: &str| {
         if !bases.iter().any(|known| known == base) && !is_own_path(base) {
             bases.push(base.to_owned());
         }
     };
-    let root = setup.namespace.prefix();
+    let root = client.namespace.prefix();
     add(root);
     for path in near.paths() {
         let above = std::iter::successors(parent(path), |path| parent(path));
@@ -124,18 +125,18 @@ mod tests {
     #[tokio::test]
     async fn places_are_looked_for_from_the_root_of_the_namespace_down_to_what_is_written() {
         let client = Client::builder("127.0.0.1:1/chroot").namespace("/shop").build().unwrap();
-        let setup = client.shared();
+        let client = client.shared();
         let near = Near::Path("/chroot/shop/svc/queue/items/item-");
         let root = "/chroot/shop";
         let down = [root, "/chroot/shop/svc", "/chroot/shop/svc/queue", "/chroot/shop/svc/queue/items"];
-        assert_eq!(bases(setup, near), down);
-        assert_eq!(bases(setup, Near::Nothing), [root]);
-        *setup.own_base.lock().unwrap() = Some("/chroot/shop/svc".to_owned());
-        assert_eq!(bases(setup, near), [down[1], down[0], down[2], down[3]]);
+        assert_eq!(bases(client, near), down);
+        assert_eq!(bases(client, Near::Nothing), [root]);
+        *client.own_base.lock().unwrap() = Some("/chroot/shop/svc".to_owned());
+        assert_eq!(bases(client, near), [down[1], down[0], down[2], down[3]]);
         let ops = ["/chroot/shop/a/b", "/chroot/shop/_docent/1/2", "/chroot/shop/c"]
             .map(|path| MultiOp::Check { path: path.to_owned(), version: -1 });
-        *setup.own_base.lock().unwrap() = None;
-        assert_eq!(bases(setup, Near::Ops(&ops)), [root, "/chroot/shop/a"]);
+        *client.own_base.lock().unwrap() = None;
+        assert_eq!(bases(client, Near::Ops(&ops)), [root, "/chroot/shop/a"]);
     }
 
     #[tokio::test]

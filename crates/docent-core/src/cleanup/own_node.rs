@@ -1,11 +1,13 @@
 //! Creates of a session's own nodes, in a folder that the client may create in (decision 26).
 
 use super::own_folder::{Places, bases};
-use super::{CleanupContext, Near, PAUSE};
+use super::{Near, PAUSE};
+use crate::client::{PARENT_ROUNDS, ParentKind, create_parents_by, refused_parent};
 use crate::error::Error;
+use crate::guard::SessionGeneration;
 use crate::node::shared_list;
+use crate::operation::Shared;
 use crate::session::{Cause, Lane, Outcome, Pending};
-use crate::setup::{PARENT_ROUNDS, ParentKind, Setup, create_parents_by, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, Request, Response};
 use std::sync::{Arc, PoisonError};
@@ -36,7 +38,7 @@ impl From<Cause> for NoOwnNode {
 
 /// Create of a node on its way. If it is dropped, the node is deleted as soon as its fate is known.
 struct Making {
-    context: Arc<CleanupContext>,
+    generation: Arc<SessionGeneration>,
     path: String,
     create: Pending,
     /// True when the reply was lost: the node may be made late.
@@ -47,16 +49,16 @@ struct Making {
 
 impl Making {
     fn submit(
-        setup: &Setup,
-        context: &Arc<CleanupContext>,
+        client: &Shared,
+        generation: &Arc<SessionGeneration>,
         folder: &str,
         place: Option<OwnedSemaphorePermit>,
     ) -> Self {
         // A fresh name, never used again: a create that is applied late makes a node that nobody asks for.
-        let path = format!("{folder}/{}", context.fresh_id());
-        let create = Create::new(path.clone(), Bytes::new(), setup.acl(&path), CreateMode::Ephemeral, 0);
-        let create = context.session.submit(Request::Create(create), Lane::Cleanup);
-        Self { context: Arc::clone(context), path, create, unknown: false, place }
+        let path = format!("{folder}/{}", generation.fresh_id());
+        let create = Create::new(path.clone(), Bytes::new(), client.acl(&path), CreateMode::Ephemeral, 0);
+        let create = generation.session.submit(Request::Create(create), Lane::Cleanup);
+        Self { generation: Arc::clone(generation), path, create, unknown: false, place }
     }
 }
 
@@ -65,7 +67,7 @@ impl Drop for Making {
         let reply = self.create.abandon();
         if reply.is_some() || self.unknown {
             let path = std::mem::take(&mut self.path);
-            self.context.cleanup.undo_own_node(&self.context, path, reply, self.place.take());
+            self.generation.cleanup.undo_own_node(&self.generation, path, reply, self.place.take());
         }
     }
 }
@@ -83,27 +85,27 @@ enum Answer {
 /// # Cancel safety
 /// Cancel safe: a node that was being created is deleted.
 pub(crate) async fn create_own_node(
-    setup: &Setup,
-    context: &Arc<CleanupContext>,
+    client: &Shared,
+    generation: &Arc<SessionGeneration>,
     near: Near<'_>,
     place: Option<OwnedSemaphorePermit>,
     deadline: Instant,
 ) -> Result<OwnNode, NoOwnNode> {
-    let mut attempts = Attempts { setup, context, deadline, place };
+    let mut attempts = Attempts { client, generation, deadline, place };
     loop {
-        if let Some(folder) = context.own_folder.get() {
+        if let Some(folder) = generation.own_folder.get() {
             match attempts.in_folder(&folder, false).await? {
                 Answer::Made(node) => return Ok(node),
                 // It went, as an empty container does, or it may not be used any more.
                 Answer::Refused(code) => {
                     tracing::debug!(%folder, %code, "looking for another folder for the session's own nodes");
-                    context.own_folder.forget(&folder);
+                    generation.own_folder.forget(&folder);
                 }
             }
         }
-        let search = timeout_at(deadline, context.own_folder.search.lock()).await;
+        let search = timeout_at(deadline, generation.own_folder.search.lock()).await;
         let _search = search.map_err(|_| NoOwnNode::Cause(Cause::Deadline))?;
-        if context.own_folder.get().is_none() {
+        if generation.own_folder.get().is_none() {
             let found = attempts.search(near).await;
             if planted!(NoFolderIsNoNode) && matches!(found, Err(NoOwnNode::Cause(Cause::LinkLost))) {
                 return Err(NoOwnNode::Refused(Error::from_code(Code::NO_NODE, "transaction")));
@@ -114,8 +116,8 @@ pub(crate) async fn create_own_node(
 }
 
 struct Attempts<'a> {
-    setup: &'a Setup,
-    context: &'a Arc<CleanupContext>,
+    client: &'a Shared,
+    generation: &'a Arc<SessionGeneration>,
     deadline: Instant,
     place: Option<OwnedSemaphorePermit>,
 }
@@ -123,8 +125,8 @@ struct Attempts<'a> {
 impl Attempts<'_> {
     /// Creates the node in `folder`, and that before it if it `makes_folder`, in one trip.
     async fn in_folder(&mut self, folder: &str, makes_folder: bool) -> Result<Answer, Cause> {
-        let made = makes_folder.then(|| self.submit_folder(folder, self.setup.acl(folder)));
-        let mut making = Making::submit(self.setup, self.context, folder, self.place.take());
+        let made = makes_folder.then(|| self.submit_folder(folder, self.client.acl(folder)));
+        let mut making = Making::submit(self.client, self.generation, folder, self.place.take());
         let outcome = making.create.by(self.deadline).await;
         // A node whose create had no reply is never used: the create might come after its delete
         // (decision 11).
@@ -150,18 +152,18 @@ impl Attempts<'_> {
     }
 
     fn submit_folder(&self, folder: &str, acl: Arc<[docent_proto::Acl]>) -> Pending {
-        let (mode, _) = self.setup.config.parents.mode().to_proto();
+        let (mode, _) = self.client.config.parents.mode().to_proto();
         let create = Create::new(folder.to_owned(), Bytes::new(), acl, mode, 0);
-        self.context.session.submit(Request::Create(create), Lane::Cleanup)
+        self.generation.session.submit(Request::Create(create), Lane::Cleanup)
     }
 
     /// Creates the node in the first folder in which the client may.
     async fn search(&mut self, near: Near<'_>) -> Result<OwnNode, NoOwnNode> {
         let mut refused = None;
-        for base in bases(self.setup, near) {
+        for base in bases(self.client, near) {
             match self.in_base(&base).await? {
                 Ok(node) => {
-                    self.setup.own_base.lock().unwrap_or_else(PoisonError::into_inner).replace(base);
+                    self.client.own_base.lock().unwrap_or_else(PoisonError::into_inner).replace(base);
                     return Ok(node);
                 }
                 Err(refusal) => refused = Some(refusal),
@@ -176,8 +178,8 @@ impl Attempts<'_> {
 
     /// Creates the node in `base`. The error says why the servers refuse that.
     async fn in_base(&mut self, base: &str) -> Result<Result<OwnNode, Error>, Cause> {
-        let kind = self.setup.config.parents;
-        let name = self.context.own_folder.name(|| self.context.fresh_id().to_string()).to_owned();
+        let kind = self.client.config.parents;
+        let name = self.generation.own_folder.name(|| self.generation.fresh_id().to_string()).to_owned();
         let Places { shared, in_shared, beside } = Places::of(base, &name, kind);
         let makes_folder = kind == ParentKind::Container;
         let mut code = Code::NO_NODE;
@@ -210,23 +212,23 @@ impl Attempts<'_> {
     }
 
     fn found(&self, folder: &str, node: OwnNode) -> OwnNode {
-        self.context.own_folder.set(folder);
+        self.generation.own_folder.set(folder);
         node
     }
 
     /// Creates the folder that clients share in `base`, and what is above it. The error says why the servers
     /// refuse that.
     async fn make_shared(&self, base: &str, shared: &str) -> Result<Result<(), Error>, Cause> {
-        let (setup, context) = (self.setup, self.context);
-        let parents = create_parents_by(setup, context, shared, setup.config.parents, Lane::Cleanup);
-        let own = setup.acl(shared);
+        let (client, generation) = (self.client, self.generation);
+        let parents = create_parents_by(client, generation, shared, client.config.parents, Lane::Cleanup);
+        let own = client.acl(shared);
         let list = Request::GetAcl { path: if base.is_empty() { "/" } else { base }.to_owned() };
-        let list = context.session.submit(list, Lane::Cleanup).by(self.deadline).await.answer()?;
+        let list = generation.session.submit(list, Lane::Cleanup).by(self.deadline).await.answer()?;
         let acl = match list.result {
             _ if planted!(OwnFolderOfTheFirst) => own,
             Ok(Response::Acl { acl, .. }) => shared_list(acl, &own),
             Err(Code::NO_NODE) => {
-                return Ok(match refused_parent(setup, "transaction", shared, parents).await {
+                return Ok(match refused_parent(client, "transaction", shared, parents).await {
                     Some(error) => Err(error),
                     None => Ok(()),
                 });
@@ -242,7 +244,7 @@ impl Attempts<'_> {
     }
 
     fn refusal(&self, base: &str, code: Code) -> Error {
-        let base = self.setup.namespace.relative(if base.is_empty() { "/" } else { base });
+        let base = self.client.namespace.relative(if base.is_empty() { "/" } else { base });
         let error = Error::from_code(code, "transaction").at(&base);
         if code != Code::NO_AUTH {
             return error;

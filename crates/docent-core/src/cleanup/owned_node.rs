@@ -1,4 +1,4 @@
-use super::CleanupContext;
+use crate::guard::SessionGeneration;
 use docent_proto::MultiOp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -35,7 +35,7 @@ impl ClaimVersions {
 /// Ephemeral node of one of our sessions.
 #[derive(Debug)]
 pub(crate) struct OwnedNode {
-    pub(crate) context: Arc<CleanupContext>,
+    pub(crate) generation: Arc<SessionGeneration>,
     /// Full path.
     pub(crate) path: String,
     /// Transaction that made it; 0 where that is not known.
@@ -76,16 +76,16 @@ const EXISTS: u8 = 2;
 
 impl OwnedNode {
     /// A node whose name is ours alone.
-    pub(crate) fn by_name(context: Arc<CleanupContext>, path: String, czxid: i64) -> Self {
-        Self { context, path, czxid, claim: None, left: AtomicBool::new(false) }
+    pub(crate) fn by_name(generation: Arc<SessionGeneration>, path: String, czxid: i64) -> Self {
+        Self { generation, path, czxid, claim: None, left: AtomicBool::new(false) }
     }
 
     /// The node of a claim that the transaction `czxid` made.
-    pub(crate) fn claim(context: Arc<CleanupContext>, claim: NewClaim, czxid: i64) -> Self {
+    pub(crate) fn claim(generation: Arc<SessionGeneration>, claim: NewClaim, czxid: i64) -> Self {
         let NewClaim { path, proof, handed_out, versions } = claim;
         let stage = AtomicU8::new(if handed_out { EXISTS } else { MISSING });
         let claim = Some(Proof { path: proof, stage, made_ahead: !handed_out, versions });
-        Self { context, path, czxid, claim, left: AtomicBool::new(false) }
+        Self { generation, path, czxid, claim, left: AtomicBool::new(false) }
     }
 
     /// Notes that the claim is being handed out: its proof may exist from now on.

@@ -3,10 +3,10 @@ use super::deletion::delete;
 use super::lost_creates::look_for_lost;
 use super::markers::trim;
 use super::undo::{undo_exact, undo_numbered};
-use super::{DeleteOutcome, Host, Job, OwnedNode};
+use super::{DeleteOutcome, Job, OwnedNode};
+use crate::operation::Shared;
 use crate::session::SessionCloser;
 use crate::session::link::dialer::Start;
-use crate::setup::Setup;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -20,7 +20,7 @@ pub(crate) struct CleanupWorker {
 
 impl CleanupWorker {
     /// Runs until the client is closed.
-    pub(crate) async fn run(mut self, host: Arc<dyn Host>) {
+    pub(crate) async fn run(mut self, client: Arc<Shared>) {
         let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         // Jobs that end with the session at the latest, and that nobody waits for.
         let mut aside: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
@@ -28,7 +28,7 @@ impl CleanupWorker {
         let mut sessions: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         let (mut drained, mut all_ended) = (Vec::new(), Vec::new());
         loop {
-            host.setup().instruments.cleanups(open.len() + sessions.len());
+            client.instruments.cleanups(open.len() + sessions.len());
             tell_if(open.is_empty(), &mut drained);
             tell_if(sessions.is_empty(), &mut all_ended);
             let job = tokio::select! {
@@ -37,15 +37,15 @@ impl CleanupWorker {
                 Some(()) = aside.next() => continue,
                 Some(()) = sessions.next() => continue,
                 job = self.queue.recv() => job,
-                () = host.setup().finished.cancelled() => return,
+                () = client.finished.cancelled() => return,
             };
-            let host = host.as_ref();
+            let client = client.as_ref();
             match job.map(|job| *job) {
                 None => return,
                 Some(Job::Drained(done)) => drained.push(done),
                 Some(Job::AllEnded(done)) => all_ended.push(done),
                 Some(Job::Node { node, sent, done }) => open.push(guarded(async move {
-                    let outcome = delete(host, &node, sent).await;
+                    let outcome = delete(client, &node, sent).await;
                     if let Some(done) = done {
                         let _ = done.send(outcome);
                     }
@@ -53,39 +53,39 @@ impl CleanupWorker {
                 Some(Job::Later { node, delay }) => open.push(guarded(async move {
                     tokio::select! {
                         () = tokio::time::sleep(delay) => {}
-                        () = host.setup().closing.cancelled() => {}
+                        () = client.closing.cancelled() => {}
                     }
-                    delete_left(host, &node).await;
+                    delete_left(client, &node).await;
                 })),
                 Some(Job::Lost { node, margin }) => open.push(guarded(async move {
                     tokio::select! {
-                        () = tokio::time::sleep(margin) => delete_left(host, &node).await,
-                        () = host.setup().closing.cancelled() => {}
+                        () = tokio::time::sleep(margin) => delete_left(client, &node).await,
+                        () = client.closing.cancelled() => {}
                     }
                 })),
-                Some(Job::Exact { context, write, made }) => {
-                    open.push(guarded(undo_exact(host, context, write, made)));
+                Some(Job::Exact { generation, write, made }) => {
+                    open.push(guarded(undo_exact(client, generation, write, made)));
                 }
-                Some(Job::Marker { context, path, reply, place }) => open.push(guarded(async move {
-                    let _ = delete_node(host, context, path, Some(reply)).await;
+                Some(Job::Marker { generation, path, reply, place }) => open.push(guarded(async move {
+                    let _ = delete_node(client, generation, path, Some(reply)).await;
                     drop(place);
                 })),
-                Some(Job::Trim(context)) => aside.push(guarded(trim(context))),
-                Some(Job::LostCreates { context, folder }) => {
-                    aside.push(guarded(look_for_lost(host, context, folder)));
+                Some(Job::Trim(generation)) => aside.push(guarded(trim(generation))),
+                Some(Job::LostCreates { generation, folder }) => {
+                    aside.push(guarded(look_for_lost(client, generation, folder)));
                 }
                 Some(Job::End { closer, after, ended }) => sessions.push(guarded(async move {
                     after.await;
-                    if end_session(host, closer).await {
+                    if end_session(client, closer).await {
                         ended();
                     }
                 })),
-                Some(Job::Create { context, prefix, reply, place }) => open.push(guarded(async move {
-                    undo_create(host, context, prefix, reply).await;
+                Some(Job::Create { generation, prefix, reply, place }) => open.push(guarded(async move {
+                    undo_create(client, generation, prefix, reply).await;
                     drop(place);
                 })),
-                Some(Job::Numbered { context, prefix, czxid }) => {
-                    aside.push(guarded(undo_numbered(host, context, prefix, czxid)));
+                Some(Job::Numbered { generation, prefix, czxid }) => {
+                    aside.push(guarded(undo_numbered(client, generation, prefix, czxid)));
                 }
             }
         }
@@ -93,9 +93,9 @@ impl CleanupWorker {
 }
 
 /// Deletes a node that no handle saw to the end of.
-async fn delete_left(host: &dyn Host, node: &OwnedNode) {
+async fn delete_left(client: &Shared, node: &OwnedNode) {
     if node.leave()
-        && let DeleteOutcome::Refused(_) = delete(host, node, None).await
+        && let DeleteOutcome::Refused(_) = delete(client, node, None).await
     {
         node.stays();
     }
@@ -112,8 +112,8 @@ fn tell_if(is_over: bool, waiting: &mut Vec<oneshot::Sender<()>>) {
 
 /// Ends a session. Others may have lost theirs at the same time: so it takes its time, until the client is
 /// closed. False if it is not known to be over.
-async fn end_session(host: &dyn Host, closer: SessionCloser) -> bool {
-    let Setup { ensemble, closing, .. } = host.setup();
+async fn end_session(client: &Shared, closer: SessionCloser) -> bool {
+    let Shared { ensemble, closing, .. } = client;
     let end = async {
         let timeout = closer.timeout;
         if !closer.clone().run(ensemble, Start::Jittered).await {

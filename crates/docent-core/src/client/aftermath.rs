@@ -1,6 +1,6 @@
+use super::ConnectionState;
 use crate::operation::Shared;
 use crate::session::SessionEnd;
-use crate::setup::ConnectionState;
 use std::sync::Arc;
 
 /// Guard in the supervisor's task that ends the rest of a client with it, however the task ends.

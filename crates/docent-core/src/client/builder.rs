@@ -1,7 +1,7 @@
-use super::Client;
+use super::supervisor::supervise;
 use super::thread::Thread;
-use crate::cleanup::{Cleanup, Host};
-use crate::client::supervisor::supervise;
+use super::{Client, Config, ConnectionState, ParentKind, RollbackPolicy, StateWatcher};
+use crate::cleanup::Cleanup;
 use crate::error::{Error, ErrorKind};
 use crate::node::Acl;
 use crate::node::identity::broken_rule;
@@ -14,7 +14,6 @@ use crate::session::link::tls::Tls;
 use crate::session::link::transport::Transport;
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
-use crate::setup::{Config, ConnectionState, ParentKind, RollbackPolicy, Setup, StateWatcher};
 use crate::time::{Clock, RetryPolicy};
 use secrecy::{SecretSlice, SecretString};
 use std::fmt;
@@ -330,11 +329,11 @@ impl ClientBuilder {
         let (cleanup, worker) = Cleanup::new();
         let named: Vec<_> = servers.iter().map(ToString::to_string).collect();
         let (shared, session) =
-            Shared::new(Setup::new(self.config, namespace, default_data, servers, runtime.clone()), cleanup);
+            Shared::new(self.config, namespace, default_data, servers, runtime.clone(), cleanup);
         tracing::info!(client = %shared.label, servers = named.join(","), "connecting");
         // Nothing but this renews leases, and no other task is polled beside it on a thread of its own.
         shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &session_runtime);
-        shared.tasks.spawn_on(worker.run(Arc::clone(&shared) as Arc<dyn Host>), &runtime);
+        shared.tasks.spawn_on(worker.run(Arc::clone(&shared)), &runtime);
         shared.tasks.close();
         threads.into_iter().for_each(|thread| thread.run(shared.tasks.clone()));
         Ok(Client::from_shared(shared))

@@ -5,12 +5,11 @@
 
 use super::clock_check::{self, ClockCheck};
 use super::proved_identity::{self, ProvedIdentity};
-use super::{ClientBuilder, Health};
+use super::{ClientBuilder, Health, StateWatcher};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::operation::{Attempts, ClientKey, Idempotency, Make, Shared};
 use crate::session::connect_string::ConnectString;
-use crate::setup::StateWatcher;
 use crate::telemetry;
 use crate::telemetry::Started;
 use crate::time::deadline;

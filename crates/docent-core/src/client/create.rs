@@ -1,9 +1,8 @@
-use super::{Client, ephemeral};
+use super::{Client, PARENT_ROUNDS, create_parents, ephemeral, refused_parent};
 use crate::error::Error;
 use crate::node::{CreateMode, Created, namespace};
 use crate::operation::{Idempotency, unexpected};
 
-use crate::setup::{PARENT_ROUNDS, create_parents, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, Request, Response};
 

@@ -1,14 +1,13 @@
 //! Creates of ephemeral nodes as exact writes: one that is applied late could bring back a node that was
 //! deleted since.
 
-use super::Client;
+use super::{Client, PARENT_ROUNDS, create_parents, refused_parent};
 use crate::cleanup::{Ended, ExactWrite, Made, Marker, Near, numbered};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::node::{Created, Stat};
 use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane, SessionEnd};
-use crate::setup::{PARENT_ROUNDS, create_parents, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult};
 use std::sync::Arc;

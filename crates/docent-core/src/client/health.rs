@@ -1,6 +1,6 @@
+use super::ConnectionStatus;
 use super::shutdown_report::is_mark;
 use crate::operation::Shared;
-use crate::setup::ConnectionStatus;
 use crate::time::duration_ms;
 use serde::Serialize;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The client: a cheap handle, its builder, its operations, and the task that owns its sessions.
+//! The client: a cheap handle, its builder and settings, its operations, and the task that owns its sessions.
 
 mod aftermath;
 mod builder;
@@ -7,6 +7,7 @@ mod children_of_all;
 mod client;
 mod clock_check;
 mod commit;
+mod config;
 mod create;
 mod delete_all;
 mod delete_all_error;
@@ -18,14 +19,20 @@ mod health;
 mod hook_threads;
 mod hooks;
 mod in_time;
+mod multi_read_support;
 mod operations;
 mod options;
 mod options_env;
 mod own_session;
+mod parents;
 mod proved_identity;
+mod recipe;
+mod recipe_kind;
 mod shutdown;
 mod shutdown_report;
 mod spawn;
+mod stage;
+mod state;
 mod stopping;
 mod supervisor;
 mod thread;
@@ -38,17 +45,28 @@ pub use builder::ClientBuilder;
 pub use children_of_all::children_of_all;
 pub use client::Client;
 pub use clock_check::{ClockCheck, server_time, time_of_day};
+pub(crate) use config::Config;
+pub use config::{ParentKind, RollbackPolicy};
 pub use delete_all_error::DeleteAllError;
 pub use ensure_node::ensure_node;
 pub use handle_debug::debug_handle;
 pub use health::Health;
 pub use hooks::Hooks;
 pub use in_time::in_time;
+pub(crate) use multi_read_support::MultiReadSupport;
 pub use options::Options;
 pub use own_session::is_own_session;
+pub(crate) use parents::{
+    PARENT_ROUNDS, create_parents, create_parents_by, create_parents_in, refused_parent,
+};
 pub use proved_identity::ProvedIdentity;
+pub(crate) use recipe::Recipe;
+pub use recipe_kind::RecipeKind;
 pub use shutdown_report::{ShutdownNode, ShutdownReport};
 pub use spawn::spawn;
+pub use stage::Stage;
+pub(crate) use stage::Stages;
+pub use state::{ConnectionState, ConnectionStatus, StateWatcher};
 pub use stopping::stage_reached;
 pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};

@@ -1,10 +1,9 @@
 //! The orderly end of a client: stage by stage, within one deadline (decision 16).
 
-use super::{Client, ShutdownReport};
+use super::{Client, ShutdownReport, Stage};
 use crate::guard::LostReason;
 use crate::operation::Shared;
 use crate::session::SessionEnd;
-use crate::setup::Stage;
 use crate::time::deadline;
 use std::future::Future;
 use std::sync::Arc;

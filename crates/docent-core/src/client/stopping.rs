@@ -1,5 +1,4 @@
-use super::Client;
-use crate::setup::Stage;
+use super::{Client, Stage};
 use std::future::pending;
 
 /// Waits until the [shutdown](Client::shutdown) of `client` has come to `stage`: for recipes that end what

@@ -1,11 +1,11 @@
 //! The one task that owns a client's sessions: runs the present one, keeps its guards' lease, opens the next.
 
+use super::aftermath::Aftermath;
 use super::told::{tell_connected, tell_loss, tell_suspended};
-use crate::client::aftermath::Aftermath;
+use super::{ConnectionState, RollbackPolicy};
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
 use crate::session::{LinkState, SessionEnd};
-use crate::setup::{ConnectionState, RollbackPolicy};
 use crate::task::PollOnWake;
 use futures_util::FutureExt;
 use futures_util::future::{self, BoxFuture, OptionFuture};

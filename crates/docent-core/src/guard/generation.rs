@@ -1,8 +1,8 @@
 use super::{Beginning, HoldState, HoldTable, LostReason};
-use crate::cleanup::{CleanupContext, OwnedNode};
-use crate::desired::Witness;
-use crate::session::{SessionEnd, Watch};
-use crate::setup::Recipe;
+use crate::cleanup::{Cleanup, LostCreates, Markers, OwnFolder, OwnedNode};
+use crate::client::Recipe;
+use crate::kept::Witness;
+use crate::session::{SessionContext, SessionEnd, Watch};
 use crate::time::Timestamp;
 use std::fmt;
 use std::ops::Deref;
@@ -13,7 +13,13 @@ use std::time::Duration;
 /// One session of a client with all that is tied to it. Everything that a session owns carries its
 /// generation.
 pub(crate) struct SessionGeneration {
-    context: Arc<CleanupContext>,
+    context: SessionContext,
+    pub(crate) cleanup: Cleanup,
+    /// Markers of its exact writes.
+    pub(crate) markers: Markers,
+    pub(crate) own_folder: OwnFolder,
+    /// Creates of tickets and markers that may be applied late.
+    pub(crate) lost_creates: LostCreates,
     /// Shows to later sessions of the client whether this one lives.
     pub(crate) witness: Witness,
     /// Guards that this session holds.
@@ -25,18 +31,26 @@ pub(crate) struct SessionGeneration {
 }
 
 impl Deref for SessionGeneration {
-    type Target = Arc<CleanupContext>;
+    type Target = SessionContext;
 
-    fn deref(&self) -> &Arc<CleanupContext> {
+    fn deref(&self) -> &SessionContext {
         &self.context
     }
 }
 
 impl SessionGeneration {
-    pub(crate) fn new(context: CleanupContext) -> Self {
-        let (witness, held) = (Witness::default(), HoldTable::default());
-        let (checked, published_losses) = (Mutex::default(), AtomicU64::default());
-        Self { context: Arc::new(context), witness, held, checked, published_losses }
+    pub(crate) fn new(context: SessionContext, cleanup: Cleanup) -> Self {
+        Self {
+            context,
+            cleanup,
+            markers: Markers::default(),
+            own_folder: OwnFolder::default(),
+            lost_creates: LostCreates::default(),
+            witness: Witness::default(),
+            held: HoldTable::default(),
+            checked: Mutex::default(),
+            published_losses: AtomicU64::default(),
+        }
     }
 
     /// The session is over: its guards are lost.
@@ -84,9 +98,12 @@ impl SessionGeneration {
         self.add(&held).then_some(held)
     }
 
-    /// Reason why no guard may begin in this session, if there is one: its timeout is too short for a lease
-    /// (decision 3).
+    /// Reason why no guard may begin in this session, if there is one: its timeout is unknown, or too short
+    /// for a lease (decision 3).
     pub(crate) fn refuses_guards(&self, accept_short_lease: bool) -> Option<String> {
+        if let Some(reason) = self.session.refuses_guards() {
+            return Some(reason.to_owned());
+        }
         let lease = &self.lease;
         if lease.is_empty() {
             let (timeout, margin) = (lease.timeout(), lease.margin());

@@ -3,9 +3,9 @@ mod end;
 use self::end::End;
 use super::{Beginning, Fence, LostReason, SessionGeneration, Turns};
 use crate::cleanup::OwnedNode;
+use crate::client::Recipe;
 use crate::session::Watch;
 use crate::session::lease::LeaseMark;
-use crate::setup::Recipe;
 use crate::telemetry::Series;
 use crate::time::Timestamp;
 use std::fmt;
@@ -118,6 +118,11 @@ impl HoldState {
     /// The turns of this hold, if it has them.
     pub(crate) fn turns(&self) -> Option<&Turns> {
         self.turns.get().map(|turns| &**turns)
+    }
+
+    /// True for the state of a turn.
+    pub(crate) fn is_turn(&self) -> bool {
+        self.ticket.is_some()
     }
 
     /// The turns of the hold that this is a turn of.
@@ -257,7 +262,7 @@ impl fmt::Debug for HoldState {
 mod tests {
     use super::*;
     use crate::Client;
-    use crate::setup::RecipeKind;
+    use crate::client::RecipeKind;
 
     static KIND: RecipeKind = RecipeKind::new("lock", "acquire");
     const SECOND: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
 use super::HoldState;
-use crate::setup::Stage;
+use crate::client::Stage;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;

@@ -1,31 +1,62 @@
+use super::held::Part;
 use super::relay::Turn;
-use super::{gone, run_while, verify};
+use super::{Guard, Held, gone};
 use crate::cleanup::Deletion;
 use crate::client::{Client, Transaction, TransactionResult};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::guard::{Fence, HoldState, Lost, LostReason, Role};
 use crate::telemetry::Series;
 use crate::time::{Timestamp, sleep_until};
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// Hold on a node of ours: of a ticket whose turn came, or of a claim. The guards of recipes are made of it.
 ///
 /// # On drop
 /// It is given up and its node deleted, which is tried until it is done or the session has ended. The delete
 /// is submitted in order with other calls. Never blocks or panics, also outside a runtime.
+///
+/// # Examples
+/// A guard of a recipe of your own:
+/// ```
+/// use docent_core::recipe::Hold;
+/// use docent_core::{Error, Guard, Held};
+/// use std::ops::Deref;
+///
+/// pub struct ImportGuard(Hold);
+///
+/// impl Deref for ImportGuard {
+///     type Target = Held;
+///
+///     fn deref(&self) -> &Held {
+///         &self.0
+///     }
+/// }
+///
+/// impl Guard for ImportGuard {
+///     fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+///         self.0.release()
+///     }
+/// }
+/// ```
+///
+/// The end of the hold together with a write, both or neither:
+/// ```no_run
+/// # use docent_core::recipe::Hold;
+/// # use docent_core::Error;
+/// # async fn example(hold: Hold) -> Result<(), Error> {
+/// let record = hold.client().transaction().set("/imports/last", "done", None);
+/// hold.end_with("run", &[], record).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "dropping a hold gives it up"]
 pub struct Hold {
-    client: Client,
-    /// Path that errors name: of the line, or of the claim, as the user wrote it.
-    subject: String,
-    role: Role,
-    state: Arc<HoldState>,
+    held: Held,
     /// Set once the node's delete was handed to cleanup, for later.
     later: bool,
     /// Part in a relay: its end may be the beginning of another turn instead of the node's end.
@@ -34,130 +65,50 @@ pub struct Hold {
 
 impl Hold {
     pub(crate) fn new(client: Client, subject: String, role: Role, state: Arc<HoldState>) -> Self {
-        Self { client, subject, role, state, later: false, turn: None }
+        let held = Held::one(Part { client, subject, role, state });
+        Self { held, later: false, turn: None }
+    }
+
+    pub(super) fn part(&self) -> &Part {
+        self.held.first()
     }
 
     /// A turn of `hold`.
     pub(super) fn of_turn(hold: &Self, state: Arc<HoldState>, turn: Turn) -> Self {
-        let mut own = Self::new(hold.client.clone(), hold.subject.clone(), hold.role, state);
-        own.turn = Some(Box::new(turn));
-        own
+        let held = Held::one(Part { state, ..hold.part().clone() });
+        Self { held, later: false, turn: Some(Box::new(turn)) }
     }
 
     pub(super) fn turn(&self) -> Option<&Turn> {
         self.turn.as_deref()
     }
 
-    /// The client it belongs to.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
     pub(crate) fn state(&self) -> &Arc<HoldState> {
-        &self.state
+        &self.part().state
     }
 
     /// The fencing token. Of a turn it is that of the ticket, which others had and will have:
     /// [`turn_fence`](Self::turn_fence) tells them apart.
     pub fn fence(&self) -> Fence {
-        self.state.fence
-    }
-
-    /// The fence of an exclusive hold: its own, or the one it had before it stepped down. `None` for a hold
-    /// that was never more than shared, and for a turn, whose fence is no single number.
-    pub fn exclusive_fence(&self) -> Option<Fence> {
-        if self.is_turn() {
-            return None;
-        }
-        let stepped_down = self.fence() != Fence::from_czxid(self.state.node.czxid);
-        (stepped_down || self.role == Role::Exclusive).then(|| self.fence())
-    }
-
-    /// True when the servers were found to be restored from an older copy since the client was built: then
-    /// the fence may be lower than those of earlier holders.
-    pub fn fence_may_have_regressed(&self) -> bool {
-        self.client.state().current().rollbacks > 0
+        self.state().fence
     }
 
     /// The path of its node.
     pub fn path(&self) -> String {
-        self.client.shared().namespace.relative(self.state.path())
-    }
-
-    /// True while it is certain that nobody else holds it: compares clock and session, without I/O. Right
-    /// even after the process was frozen. Once false it never becomes true again.
-    pub fn is_held(&self) -> bool {
-        self.state.check().is_ok()
-    }
-
-    /// Time for which it is certain to be held, if no further write is acknowledged. See
-    /// [`Guard::lease_left`](crate::Guard::lease_left).
-    pub fn lease_left(&self) -> Duration {
-        self.state.lease_left()
+        self.client().shared().namespace.relative(self.state().path())
     }
 
     /// Sets `gauge` to 1 from now until the hold is lost or released, and then to 0. One gauge for each hold.
     pub fn show_in(&self, gauge: Series) {
-        self.state.show_in(gauge);
-    }
-
-    /// As [`is_held`](Self::is_held), with the reason.
-    ///
-    /// # Errors
-    /// [`Lost`] with the first reason.
-    pub fn check(&self) -> Result<(), Lost> {
-        self.state.check().map_err(|reason| Lost { reason })
-    }
-
-    /// As [`check`](Self::check), as the error of an operation.
-    ///
-    /// # Errors
-    /// `Lost` with the first reason.
-    pub fn check_for(&self, operation: &'static str) -> Result<(), Error> {
-        self.state.check().map_err(|reason| self.lost_in(operation, reason))
+        self.state().show_in(gauge);
     }
 
     /// Error of an operation that needs it, once it is lost.
     pub(crate) fn lost_in(&self, operation: &'static str, reason: LostReason) -> Error {
-        Error::new(ErrorKind::Lost(reason), operation).at(&self.subject)
+        self.part().lost_in(operation, reason)
     }
 
-    /// Resolves when it is lost: also when the client's task is gone, and at the end of the lease when its
-    /// threads are blocked.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn lost(&self) -> LostReason {
-        self.state.lost().await
-    }
-
-    /// Cancelled when it is lost or [given up](Self::give_up); not when it is released. Cancelling it changes
-    /// nothing about the hold.
-    pub fn token(&self) -> CancellationToken {
-        self.state.token().child_token()
-    }
-
-    /// Resolves when somebody asked for it with [`Line::revoke`](crate::recipe::Line::revoke), or the
-    /// client's [shutdown](Client::shutdown) does. It is held on; give it up when it suits.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn revoked(&self) {
-        self.state.revoked().cancelled().await;
-    }
-
-    /// Polls `future` for as long as it is held: the clock is looked at before every poll.
-    ///
-    /// # Errors
-    /// [`Lost`] as soon as it is lost; `future` is dropped then.
-    ///
-    /// # Cancel safety
-    /// As cancel safe as `future`.
-    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
-        self.run_with_grace(Duration::ZERO, future).await
-    }
-
-    /// As [`run`](Self::run); but when the lease ran out, `future` is polled for `grace` longer, at most for
+    /// As [`Held::run`]; but when the lease ran out, `future` is polled for `grace` longer, at most for
     /// the lease's margin, so that it can stop in its own way. The time runs from the end of the lease, also
     /// in a process that was paused meanwhile. There is no grace when it was lost in another way: somebody
     /// else may have its place already.
@@ -169,9 +120,9 @@ impl Hold {
     /// As cancel safe as `future`.
     pub async fn run_with_grace<F: Future>(&self, grace: Duration, future: F) -> Result<F::Output, Lost> {
         let mut future = pin!(future);
-        let done = run_while(|| self.check(), self.state.lost(), future.as_mut()).await;
+        let done = self.held.run(future.as_mut()).await;
         if done.is_err()
-            && let Some(end) = self.state.grace_end(grace)
+            && let Some(end) = self.state().grace_end(grace)
         {
             self.poll_until(end, future).await;
         }
@@ -180,7 +131,7 @@ impl Hold {
 
     /// Polls `future` while the session is not known to have ended, and at most until `end`.
     async fn poll_until<F: Future>(&self, end: Timestamp, mut future: Pin<&mut F>) {
-        let generation = &self.state.generation;
+        let generation = &self.state().generation;
         let mut over = pin!(sleep_until(generation.clock.as_ref(), end));
         poll_fn(|cx| {
             let is_over = generation.clock.now() >= end || generation.ended().is_some();
@@ -192,23 +143,6 @@ impl Hold {
         .await;
     }
 
-    /// Asks a quorum whether it is held. It was, at one moment between call and return;
-    /// [`is_held`](Self::is_held) says whether it may still be.
-    ///
-    /// # Errors
-    /// `Lost`, `Timeout`, `NoAuth`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn verify(&self) -> Result<(), Error> {
-        verify(&self.client, &self.subject, &self.state).await
-    }
-
-    /// Prepares writes that are applied, all together, only while it is held.
-    pub fn transaction(&self) -> Transaction {
-        Transaction::held(self.client.clone(), [Arc::clone(&self.state)])
-    }
-
     /// Gives it up and waits until its node is deleted.
     ///
     /// # Errors
@@ -218,9 +152,9 @@ impl Hold {
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
     pub async fn release(self) -> Result<(), Error> {
-        let was_held = self.state.check().and_then(|()| self.state.hand_over());
-        let gone =
-            gone("release", &self.subject, self.client.deadline(), was_held, &self.state, self.leave());
+        let Part { client, subject, state, .. } = self.part();
+        let was_held = state.check().and_then(|()| state.hand_over());
+        let gone = gone("release", subject, client.deadline(), was_held, state, self.leave());
         // On the heap, as with all that ends a hold: guards await it in futures of their own.
         Box::pin(gone).await
     }
@@ -231,11 +165,11 @@ impl Hold {
     /// # Errors
     /// [`Lost`] when it had been lost before.
     pub fn release_after(mut self, delay: Duration) -> Result<(), Lost> {
-        self.state.hand_over().map_err(|reason| Lost { reason })?;
+        self.state().hand_over().map_err(|reason| Lost { reason })?;
         if self.is_turn() {
             return Ok(());
         }
-        self.state.generation.cleanup.delete_later(&self.state.node, delay);
+        self.state().generation.cleanup.delete_later(&self.state().node, delay);
         // The drop of this hold would delete the node at once.
         self.later = true;
         Ok(())
@@ -273,7 +207,7 @@ impl Hold {
     /// This method is *not* cancel safe: it may have been applied. If it was not, the holds are given up.
     pub async fn end_all(
         operation: &'static str,
-        mut holds: Vec<Self>,
+        holds: Vec<Self>,
         nodes: &[String],
         transaction: Transaction,
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
@@ -281,17 +215,17 @@ impl Hold {
             return Err(Error::invalid_input(operation, "a batch of 0 must be at least 1"));
         };
         // A client of another namespace would end other nodes at the same paths.
-        let is_ours = |hold: &Self| Arc::ptr_eq(hold.client.shared(), first.client.shared());
-        if !holds.iter().all(is_ours) || !transaction.is_of(&first.client) {
+        let is_ours = |hold: &Self| Arc::ptr_eq(hold.client().shared(), first.client().shared());
+        if !holds.iter().all(is_ours) || !transaction.is_of(first.client()) {
             return Err(Error::invalid_input(operation, "what ends in one step must be of one client"));
         }
         if holds.iter().any(Self::is_turn) {
             return Err(Error::invalid_input(operation, "a turn of a hold does not end by a transaction"));
         }
-        let (generation, stage) = (Arc::clone(&first.state.generation), first.state.recipe().stage());
+        let (generation, stage) = (Arc::clone(&first.state().generation), first.state().recipe().stage());
         for hold in &holds {
             hold.check_for(operation)?;
-            if hold.state.generation.number != generation.number {
+            if hold.state().generation.number != generation.number {
                 // It is sent in the session of its holds or not at all (decision 8). Holds of the older
                 // session are lost, or about to be.
                 return Err(hold.lost_in(operation, LostReason::SessionAbandoned));
@@ -299,22 +233,22 @@ impl Hold {
         }
         // The client's shutdown waits for the write, though the holds are over before it.
         let _under_way = generation.held.begin_write(stage);
-        for hold in &mut holds {
+        for hold in &holds {
             // From here on our own delete may end the hold, of which its watch tells: that is no loss.
-            hold.state.hand_over().map_err(|reason| hold.lost_in(operation, reason))?;
+            hold.state().hand_over().map_err(|reason| hold.lost_in(operation, reason))?;
         }
-        let states: Vec<_> = holds.iter().map(|hold| Arc::clone(&hold.state)).collect();
+        let states: Vec<_> = holds.iter().map(|hold| Arc::clone(hold.state())).collect();
         let done = Box::pin(transaction.commit_ending(operation, &states, nodes)).await;
         if done.is_ok() {
             // The nodes were deleted with the transaction.
             for hold in &holds {
-                hold.state.node.leave();
+                hold.state().node.leave();
             }
         }
         done
     }
 
-    /// Gives it up for all who share it: [`lost`](Self::lost) and [`token`](Self::token) tell them. That is
+    /// Gives it up for all who share it: [`Held::lost`] and [`Held::token`] tell them. That is
     /// done, and the delete of its node submitted, when this returns; the returned future waits until the
     /// node is deleted. Never blocks or panics, also outside a runtime.
     ///
@@ -324,9 +258,9 @@ impl Hold {
     /// # Cancel safety
     /// This method is cancel safe: giving up goes on in the background.
     pub fn give_up(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
-        let was_held = self.state.check();
-        self.state.give_up();
-        let (client, subject, state) = (self.client.clone(), self.subject.clone(), Arc::clone(&self.state));
+        let Part { client, subject, state, .. } = self.part().clone();
+        let was_held = state.check();
+        state.give_up();
         let deletion = self.leave();
         Box::pin(
             async move { gone("release", &subject, client.deadline(), was_held, &state, deletion).await },
@@ -341,21 +275,35 @@ impl Hold {
         if self.later {
             return None;
         }
-        let node = &self.state.node;
+        let node = &self.state().node;
         node.leave().then(|| Deletion::new(Arc::clone(node)))
+    }
+}
+
+impl Deref for Hold {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.held
+    }
+}
+
+impl Guard for Hold {
+    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+        Self::release(self)
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
         // It is marked released before its node is deleted: that is no loss.
-        self.state.release();
+        self.state().release();
         drop(self.leave());
     }
 }
 
 impl fmt::Debug for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.state.fmt(f)
+        self.held.fmt(f)
     }
 }

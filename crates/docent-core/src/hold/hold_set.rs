@@ -1,25 +1,35 @@
-use super::{Hold, run_while};
-use crate::client::{Transaction, while_held};
+use super::{Guard, Held, Hold};
 use crate::error::Error;
-use crate::guard::{Lost, LostReason};
-use futures_util::future::{join_all, select_all};
+use futures_util::future::join_all;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Several holds as one, of one client: it is held while all of them are, and lost as soon as one of them is.
 ///
 /// # On drop
 /// All are given up, but for those that somebody else shares.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::recipe::{HoldSet, Line};
+/// # use docent_core::Error;
+/// # use std::sync::Arc;
+/// /// Holds two lines at the same time. Every client acquires them in this order.
+/// async fn both(first: &Line, second: &Line) -> Result<Option<HoldSet>, Error> {
+///     let first = Arc::new(first.acquire(None).await?);
+///     let second = Arc::new(second.acquire(None).await?);
+///     HoldSet::together(vec![first, second]).await
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping the set gives its holds up"]
 pub struct HoldSet {
     holds: Vec<Arc<Hold>>,
-    /// Cancelled when one is lost.
-    token: CancellationToken,
-    /// Number under which the holds know that token.
+    held: Held,
+    /// Number under which the holds know the token of the set.
     number: u64,
 }
 
@@ -35,7 +45,8 @@ impl HoldSet {
         }
         let (token, number) = (CancellationToken::new(), NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         holds.iter().for_each(|hold| hold.state().join(number, &token));
-        Ok(Self { holds, token, number })
+        let parts = holds.iter().map(|hold| hold.part().clone()).collect();
+        Ok(Self { held: Held::all(parts, token), holds, number })
     }
 
     /// All of `holds` as one, once it is certain that all were held at the same moment: the first may have
@@ -62,80 +73,6 @@ impl HoldSet {
         &self.holds
     }
 
-    /// True while all are certainly held. See [`Hold::is_held`].
-    pub fn is_held(&self) -> bool {
-        self.check().is_ok()
-    }
-
-    /// Time for which all are certain to be held, if no further write is acknowledged. See
-    /// [`Guard::lease_left`](crate::Guard::lease_left).
-    pub fn lease_left(&self) -> Duration {
-        self.holds.iter().map(|hold| hold.lease_left()).min().unwrap_or_default()
-    }
-
-    /// As [`is_held`](Self::is_held), with the reason.
-    ///
-    /// # Errors
-    /// [`Lost`] with the first one's reason.
-    pub fn check(&self) -> Result<(), Lost> {
-        self.holds.iter().try_for_each(|hold| hold.check())
-    }
-
-    /// Resolves when one is lost.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn lost(&self) -> LostReason {
-        select_all(self.holds.iter().map(|hold| Box::pin(hold.lost()))).await.0
-    }
-
-    /// Cancelled when one is lost; not when they are released. Cancelling it changes nothing about the holds.
-    pub fn token(&self) -> CancellationToken {
-        self.token.child_token()
-    }
-
-    /// Resolves when somebody asked for one of them.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn revoked(&self) {
-        select_all(self.holds.iter().map(|hold| Box::pin(hold.revoked()))).await;
-    }
-
-    /// Polls `future` for as long as all are held. See [`Hold::run`].
-    ///
-    /// # Errors
-    /// [`Lost`] as soon as one is lost; `future` is dropped then.
-    ///
-    /// # Cancel safety
-    /// As cancel safe as `future`.
-    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
-        run_while(|| self.check(), self.lost(), future).await
-    }
-
-    /// Asks a quorum whether all are held. See [`Hold::verify`].
-    ///
-    /// # Errors
-    /// As [`Hold::verify`].
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn verify(&self) -> Result<(), Error> {
-        let states: Vec<_> = self.holds.iter().map(|hold| Arc::clone(hold.state())).collect();
-        // One check for all would do, but would not tell which hold is lost.
-        let verify = join_all(self.holds.iter().map(|hold| hold.verify()));
-        let answers = Box::pin(while_held(&states, verify)).await;
-        answers.into_iter().flatten().collect::<Result<(), Error>>()?;
-        // A hold may have been lost since its answer, while those of the others were waited for.
-        self.holds.iter().try_for_each(|hold| hold.check_for("verify"))
-    }
-
-    /// Prepares writes that are applied, all together, only while all are held.
-    pub fn transaction(&self) -> Transaction {
-        let client = self.holds[0].client().clone();
-        Transaction::held(client, self.holds.iter().map(|hold| Arc::clone(hold.state())))
-    }
-
     /// Gives all up and waits until their nodes are deleted. Holds that somebody else shares are left to
     /// that.
     ///
@@ -145,7 +82,7 @@ impl HoldSet {
     /// # Cancel safety
     /// This method is cancel safe: the release goes on in the background.
     pub async fn release(mut self) -> Result<(), Error> {
-        let was_held = self.holds.iter().try_for_each(|hold| hold.check_for("release"));
+        let was_held = self.check_for("release");
         self.separate();
         let holds = std::mem::take(&mut self.holds);
         // All deletes are submitted before the first one is waited for.
@@ -155,6 +92,20 @@ impl HoldSet {
 
     fn separate(&self) {
         self.holds.iter().for_each(|hold| hold.state().leave(self.number));
+    }
+}
+
+impl Deref for HoldSet {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.held
+    }
+}
+
+impl Guard for HoldSet {
+    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+        Self::release(self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Holds: what a recipe's guards are made of.
 
 mod guard;
+mod held;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod hold;
 mod hold_set;
@@ -9,10 +10,11 @@ mod release;
 mod run_while;
 mod verify;
 
-pub use guard::{AsHold, Guard, HoldRef, Run};
+pub use guard::Guard;
+pub use held::Held;
 pub use hold::Hold;
 pub use hold_set::HoldSet;
 pub use relay::{Relay, TurnOver};
 pub(crate) use release::gone;
-pub(crate) use run_while::run_while;
-pub(crate) use verify::verify;
+use run_while::run_while;
+use verify::verify;

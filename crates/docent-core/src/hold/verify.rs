@@ -8,7 +8,7 @@ use std::slice;
 use std::sync::Arc;
 
 /// Asks a quorum whether it is held.
-pub(crate) fn verify(
+pub(super) fn verify(
     client: &Client,
     path: &str,
     held: &Arc<HoldState>,

@@ -1,12 +1,10 @@
-use super::KeptNodeBuilder;
 use super::life::Life;
 use super::reconcile::Reconciler;
-use crate::client::Client;
-use crate::desired::{Desired, Farewell, KeptStatus, TaskEnd};
+use super::{Desired, Farewell, KeptNodeBuilder, KeptStatus, TaskEnd};
+use crate::client::{Client, Stage};
 use crate::error::{Error, ErrorKind};
 use crate::node::NodePath;
 use crate::operation::Shared;
-use crate::setup::Stage;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
 //! Sequential nodes that belong to no session, made once.
 
-use crate::client::{Client, TransactionResult};
+use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, NodePath};
-use crate::setup::PARENT_ROUNDS;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 

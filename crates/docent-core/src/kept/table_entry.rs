@@ -1,4 +1,4 @@
-use crate::desired::TaskEnd;
+use super::TaskEnd;
 use crate::operation::Shared;
 use std::sync::Arc;
 

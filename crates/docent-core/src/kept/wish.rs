@@ -1,5 +1,5 @@
-use crate::desired::Farewell;
-use crate::setup::Stage;
+use super::Farewell;
+use crate::client::Stage;
 use bytes::Bytes;
 
 /// State that a kept node must have now.

@@ -13,6 +13,18 @@ use std::fmt;
 ///
 /// # On drop
 /// All nodes are deleted, as that of a [`Ticket`].
+///
+/// # Examples
+/// A client that may hold 3 of 10 places, if they are free:
+/// ```no_run
+/// # use docent_core::recipe::{Hold, Line, WaitError};
+/// # async fn example(line: &Line) -> Result<Option<Vec<Hold>>, WaitError> {
+/// let batch = line.take_tickets(3, None).await?;
+/// // The contenders ahead of the last ticket include the two others of the batch.
+/// let is_free = batch.ahead().is_some_and(|ahead| ahead < 10);
+/// if is_free { batch.hold().await.map(Some) } else { Ok(None) }
+/// # }
+/// ```
 #[must_use = "dropping a batch gives up the places in the line"]
 pub struct TicketBatch {
     line: Line,

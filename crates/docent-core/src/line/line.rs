@@ -2,12 +2,11 @@ use super::name::Contenders;
 use super::position::Position;
 use super::sides::Sides;
 use super::{Ticket, WaitError, draw};
-use crate::client::{Client, debug_handle};
+use crate::client::{Client, ParentKind, Recipe, RecipeKind, debug_handle};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Role;
 use crate::hold::Hold;
 use crate::node::{NodePath, is_own_name};
-use crate::setup::{ParentKind, Recipe, RecipeKind};
 use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::Code;
@@ -19,6 +18,27 @@ use std::time::Duration;
 use tracing::{Instrument, Span};
 
 /// A line of tickets: the children of one node, in the order of their numbers.
+///
+/// Nothing else may be created below that node, except by the recipe [itself](Self::with_own_child). The line
+/// ignores other children and logs a warning about the first.
+///
+/// # Examples
+/// ```no_run
+/// use docent_core::recipe::{Line, RecipeKind};
+/// use docent_core::{Client, Error};
+///
+/// static IMPORT: RecipeKind = RecipeKind::new("import", "run");
+///
+/// /// Runs the import in one process at a time.
+/// async fn import(client: &Client) -> Result<(), Error> {
+///     let line = Line::new(client, "/imports/line", &IMPORT, "import-")?;
+///     let hold = line.acquire(None).await?;
+///     if hold.run(async { /* the import */ }).await.is_ok() {
+///         hold.release().await?;
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Line(Arc<Inner>);
 

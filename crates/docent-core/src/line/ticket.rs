@@ -70,6 +70,16 @@ pub(super) enum Step {
 /// # On drop
 /// The node is deleted: submitted in order with other calls, and tried until it is done. Never blocks or
 /// panics, also outside a runtime.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::recipe::{Line, Hold, WaitError};
+/// # async fn example(line: &Line) -> Result<Hold, WaitError> {
+/// let ticket = line.take_ticket(None).await?;
+/// println!("{} has {:?} contenders ahead", ticket.path(), ticket.ahead());
+/// let hold = ticket.wait().await?;
+/// # Ok(hold) }
+/// ```
 #[must_use = "dropping a ticket gives up the place in the line"]
 pub struct Ticket {
     pub(super) line: Line,

@@ -5,6 +5,27 @@ use tokio::time::Instant;
 
 /// The attempts of one read-and-write on a [`VersionedNode`] that others write, too: one deadline for all of
 /// them, and a pause between two.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::recipe::VersionedNode;
+/// # use docent_core::Error;
+/// /// Appends to the text in a node.
+/// async fn append(text: &VersionedNode, more: &str) -> Result<(), Error> {
+///     let mut cas = text.cas_loop();
+///     loop {
+///         let node = cas.versioned();
+///         let seen = node.read().await?;
+///         let mut data = seen.as_ref().map_or_else(Vec::new, |node| node.data.to_vec());
+///         data.extend_from_slice(more.as_bytes());
+///         let stat = seen.as_ref().map(|node| &node.stat);
+///         if node.write(stat, &data.into(), |with| with).await?.is_some() {
+///             return Ok(());
+///         }
+///         cas.lost().await?;
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct CasLoop {
     versioned: VersionedNode,

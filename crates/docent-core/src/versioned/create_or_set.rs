@@ -1,8 +1,7 @@
 use super::{Ended, VersionedNode};
-use crate::client::{Client, TransactionResult};
+use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, Stat};
-use crate::setup::PARENT_ROUNDS;
 use bytes::Bytes;
 
 /// Result of [`Client::create_or_set`].

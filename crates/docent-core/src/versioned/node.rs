@@ -1,8 +1,7 @@
 use super::CasLoop;
-use crate::client::{Client, Committed, Transaction, TransactionResult, debug_handle};
+use crate::client::{Client, Committed, PARENT_ROUNDS, Transaction, TransactionResult, debug_handle};
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, Node, NodePath, Stat};
-use crate::setup::PARENT_ROUNDS;
 use bytes::Bytes;
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +9,25 @@ use std::time::Duration;
 /// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply
 /// neither doubles nor hides a write, and its outcome is known all the same.
 ///
+/// A write is not bound to a hold. To write only while a right is held, use
+/// [`Held::transaction`](crate::Held::transaction), or [`Hold::end_with`](crate::recipe::Hold::end_with) to end
+/// the hold with the write.
+///
 /// Cheap to clone.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::recipe::VersionedNode;
+/// # use docent_core::{Client, Error};
+/// # async fn example(client: &Client) -> Result<(), Error> {
+/// let limit = VersionedNode::new(client, "/limits/uploads")?;
+/// let seen = limit.read().await?;
+/// let written = limit.write(seen.as_ref().map(|node| &node.stat), &"20".into(), |with| with).await?;
+/// if written.is_none() {
+///     println!("another client changed the limit first");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct VersionedNode {
     client: Client,

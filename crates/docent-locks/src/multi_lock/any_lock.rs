@@ -2,8 +2,8 @@ use crate::acquire::{LockSide, enter, try_enter};
 use crate::mutex::Fenced;
 use crate::progress::Progress;
 use crate::{AcquireError, Mutex, Owner, RwLock};
-use docent_core::Fence;
 use docent_core::recipe::{Hold, Line};
+use docent_core::{Fence, Held};
 use std::fmt;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl AnyLock {
         };
         let fence = match &self.0 {
             Kind::Mutex(_) => Some(Fence::of(&hold).ok_or(AcquireError::WouldDeadlock)?),
-            Kind::Read(_) => hold.exclusive_fence(),
+            Kind::Read(_) => Held::fence(&hold),
             Kind::Write(_) => Some(hold.fence()),
         };
         Ok((hold, fence))

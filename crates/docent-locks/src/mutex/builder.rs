@@ -50,7 +50,7 @@ impl MutexBuilder {
     /// does not show among the [participants](Mutex::participants).
     ///
     /// A ticket is not passed on, but given up, also when it is lost or [revoked](Mutex::revoke), when the
-    /// client is shut down, and when a write of a guard's [transaction](crate::MutexGuard::transaction) may
+    /// client is shut down, and when a write of a guard's [transaction](docent_core::Held::transaction) may
     /// still be applied, because its reply was lost or it was not waited for.
     ///
     /// Code that checks the [path](crate::MutexGuard::path) of a guard's node in a transaction of its own is

@@ -173,7 +173,7 @@ impl<F: FenceKind> Mutex<F> {
         async move { line.participants().await }
     }
 
-    /// Asks a participant to give up its place: its guard's [`revoked`](MutexGuard::revoked) resolves, and
+    /// Asks a participant to give up its place: its guard's [`revoked`](docent_core::Held::revoked) resolves, and
     /// it may ignore that. Works with Curator's revocation in both directions.
     ///
     /// # Errors

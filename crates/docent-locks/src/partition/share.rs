@@ -79,7 +79,7 @@ impl Share {
 
     /// True while it is certain that all items are held, without I/O. A share without items always is.
     pub fn is_held(&self) -> bool {
-        self.guard.as_ref().is_none_or(MultiGuard::is_held)
+        self.guard.as_ref().is_none_or(|guard| guard.is_held())
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {

@@ -2,18 +2,17 @@ use super::ReadGuard;
 use crate::acquire::{reentered, release};
 use crate::owner::Exchange;
 use crate::{AcquireError, Owner};
-use docent_core::recipe::{AsHold, Hold, HoldRef, Line};
-use docent_core::{Error, Fence, Lost, LostReason, Transaction};
+use docent_core::recipe::{Hold, Line};
+use docent_core::{Error, Fence, Guard, Held, Lost};
 use futures_util::FutureExt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 /// Writes under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; the lock is free when
 /// the last of them is gone.
 ///
-/// It is lost as a [`MutexGuard`](crate::MutexGuard) is: unless somebody interferes from outside, before
-/// anybody else can hold the lock.
+/// It dereferences to [`Held`], which says whether it is still held.
 ///
 /// # On drop
 /// The last guard's drop releases in the background: the delete is submitted at once, and tried until it is
@@ -37,73 +36,9 @@ impl WriteGuard {
         self.hold.fence()
     }
 
-    /// True when the servers were found to be restored from an older copy since the client was built: then
-    /// the fence may be lower than the fences of earlier writers. See
-    /// [`RollbackPolicy`](docent_core::RollbackPolicy).
-    pub fn fence_may_have_regressed(&self) -> bool {
-        self.hold.fence_may_have_regressed()
-    }
-
     /// The path of its node.
     pub fn path(&self) -> String {
         self.hold.path()
-    }
-
-    /// True while it is certain that the write lock is held, without I/O. See
-    /// [`Guard::is_held`](docent_core::Guard::is_held).
-    pub fn is_held(&self) -> bool {
-        self.hold.is_held()
-    }
-
-    /// Resolves with the reason when the write lock is lost. See [`Guard::lost`](docent_core::Guard::lost).
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn lost(&self) -> LostReason {
-        self.hold.lost().await
-    }
-
-    /// Cancelled when the write lock is lost; not when it is released. See
-    /// [`Guard::token`](docent_core::Guard::token).
-    pub fn token(&self) -> CancellationToken {
-        self.hold.token()
-    }
-
-    /// Resolves when somebody asked for the write lock with [`RwLock::revoke`](crate::RwLock::revoke),
-    /// or the client is [shut down](docent_core::Client::shutdown). It is held on; release it when it suits.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn revoked(&self) {
-        self.hold.revoked().await;
-    }
-
-    /// Runs `future` for as long as the write lock is held. See [`Guard::run`](docent_core::Guard::run).
-    ///
-    /// # Errors
-    /// [`Lost`] as soon as the write lock is lost; `future` is dropped then.
-    ///
-    /// # Cancel safety
-    /// As cancel safe as `future`.
-    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
-        self.hold.run(future).await
-    }
-
-    /// Asks the servers whether the write lock is held: a linearizable check. See
-    /// [`Guard::verify`](docent_core::Guard::verify).
-    ///
-    /// # Errors
-    /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn verify(&self) -> Result<(), Error> {
-        self.hold.verify().await
-    }
-
-    /// Prepares writes to ZooKeeper that are applied, all together, only while the write lock is held.
-    pub fn transaction(&self) -> Transaction {
-        self.hold.transaction()
     }
 
     /// Another guard of the same hold, without I/O and for any owner.
@@ -116,7 +51,7 @@ impl WriteGuard {
     }
 
     /// Becomes a reader in the writer's place: readers right behind it are let in, and no other writer comes
-    /// between. The guard keeps the writer's fence, and [`token`](Self::token)s taken before go on telling of
+    /// between. The guard keeps the writer's fence, and [tokens](Held::token) taken before go on telling of
     /// its loss. Where the owner reads already, it shares that hold.
     ///
     /// To read first, as this owner, and then to release or drop this guard has the same effect.
@@ -166,12 +101,16 @@ impl WriteGuard {
     }
 }
 
-impl AsHold for WriteGuard {
-    fn as_hold(&self) -> HoldRef<'_> {
-        HoldRef::One(&self.hold)
-    }
+impl Deref for WriteGuard {
+    type Target = Held;
 
-    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn deref(&self) -> &Held {
+        &self.hold
+    }
+}
+
+impl Guard for WriteGuard {
+    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
         Self::release(self)
     }
 }

@@ -41,7 +41,7 @@ impl Semaphore {
         Ok(all)
     }
 
-    /// Asks a participant to give up its permit: the guard's [`revoked`](crate::Permit::revoked) resolves,
+    /// Asks a participant to give up its permit: the guard's [`revoked`](docent_core::Held::revoked) resolves,
     /// and it may ignore that.
     ///
     /// # Errors

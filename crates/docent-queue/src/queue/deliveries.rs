@@ -27,7 +27,7 @@ impl<T: Send + 'static> Deliveries<T> {
                 let next = match queue.wait_for(1, prefetch - 1).await {
                     Ok(mut batch) => match batch.pop() {
                         // A delivery that was lost on the way is somebody else's.
-                        Some(delivery) if !Delivery::is_held(&delivery) => continue,
+                        Some(delivery) if !delivery.is_held() => continue,
                         Some(delivery) => {
                             pause = None;
                             Ok(delivery)

@@ -4,23 +4,23 @@ use crate::error::AckError;
 use crate::layout::{DeadReason, Head};
 use crate::store::{ClaimedItem, ItemEnd, OwnClaim, Store};
 use crate::telemetry::delivery_span;
-use docent_core::recipe::{AsHold, Hold, HoldRef};
-use docent_core::{Error, Fence, Lost, LostReason, Node, Transaction, planted};
+use docent_core::recipe::Hold;
+use docent_core::{Error, Fence, Guard, Held, Lost, Node, Transaction, planted};
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 /// An item of a [`Queue`](crate::Queue) that was handed to this consumer, to be acknowledged.
 ///
-/// No other consumer gets it while this is held. As other guards, a delivery knows by the clock until when
-/// that is certain. After that time, or when the claim is deleted or the session ends, the delivery is
-/// *lost*, which
-/// [`lost`](Self::lost) reports, and another consumer may get the item.
+/// No other consumer gets it while this is held. It dereferences to [`Held`], which says whether that is so.
+/// Once it is [lost](Held::lost) another consumer may get the item. [`Held::revoked`] resolves when the
+/// client's [shutdown](docent_core::Client::shutdown) asks for the item: finish it and acknowledge, or give it
+/// back with [`nack_now`](Self::nack_now) so that another consumer starts on it immediately. For writes that
+/// go together with the acknowledgement there is [`ack_with`](Self::ack_with).
 ///
 /// # Guarantees
 /// An item is handed out again only after a [`nack`](Self::nack), a drop, or a loss. Once another consumer
@@ -33,7 +33,7 @@ use tracing::Span;
 #[must_use = "an item goes back to the queue when its delivery is dropped"]
 pub struct Delivery<T> {
     item: T,
-    held: Held,
+    given: Given,
 }
 
 /// An item that was handed out, without regard to what it is.
@@ -50,15 +50,15 @@ struct HeldItem {
 ///
 /// # On drop
 /// It is given back with the delay of [`Delivery::nack`], unless it was taken out before.
-struct Held(Option<HeldItem>);
+struct Given(Option<HeldItem>);
 
-impl Held {
+impl Given {
     fn take(mut self) -> HeldItem {
         self.0.take().expect("it is taken out once, by value")
     }
 }
 
-impl Deref for Held {
+impl Deref for Given {
     type Target = HeldItem;
 
     fn deref(&self) -> &HeldItem {
@@ -66,7 +66,7 @@ impl Deref for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Given {
     fn drop(&mut self) {
         if let Some(held) = self.0.take() {
             let delay = held.delay();
@@ -179,7 +179,7 @@ impl<T> Delivery<T> {
         let ClaimedItem { hold, name, node, own, .. } = claimed;
         let span = delivery_span(store.client.label(), &store.path, &name, hold.fence(), deliveries);
         let store = GivenBack { store: Arc::clone(store), ended: false, span, own };
-        Self { item, held: Held(Some(HeldItem { hold, store, name, node, deliveries })) }
+        Self { item, given: Given(Some(HeldItem { hold, store, name, node, deliveries })) }
     }
 
     /// The item.
@@ -191,88 +191,30 @@ impl<T> Delivery<T> {
     /// [`reset`](crate::Queue::reset). For logs. An item that is given back with a delay gets another name,
     /// which ends with the same ten digits.
     pub fn name(&self) -> &str {
-        &self.held.name
+        &self.given.name
     }
 
     /// Number of times the item was handed out, this one included: 1 for the first. A claim that nobody got
     /// is taken back, and does not count; one whose process dies between the claim and the hand-out does.
     /// `None` where it is not counted, which is in Curator's layout.
     pub fn deliveries(&self) -> Option<u32> {
-        self.held.deliveries
+        self.given.deliveries
     }
 
     /// The fencing token: higher than the fence of every earlier delivery of this item.
     pub fn fence(&self) -> Fence {
-        self.held.hold.fence()
+        self.given.hold.fence()
     }
 
     /// Span of this delivery, for the code that works on the item: it begins with the hand-out and ends with
     /// the delivery. It is none where nobody listens.
     pub fn span(&self) -> &Span {
-        &self.held.store.span
+        &self.given.store.span
     }
 
     /// The path of the node by which it is held.
     pub fn path(&self) -> String {
-        self.held.hold.path()
-    }
-
-    /// True while it is certain that nobody else has the item. No I/O: compares clock and session, and is
-    /// right even after the process was frozen. Once false it stays false.
-    pub fn is_held(&self) -> bool {
-        self.held.hold.is_held()
-    }
-
-    /// Resolves with the reason when the delivery is lost.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn lost(&self) -> LostReason {
-        self.held.hold.lost().await
-    }
-
-    /// Cancelled when the delivery is lost. Cancelling it changes nothing about the delivery.
-    pub fn token(&self) -> CancellationToken {
-        self.held.hold.token()
-    }
-
-    /// Resolves when the client's [shutdown](docent_core::Client::shutdown) asks for the item. It is still
-    /// held: finish it and acknowledge, or give it back with [`nack_now`](Self::nack_now) so that another
-    /// consumer starts on it immediately. Once the time for deliveries is over the shutdown takes it away.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn revoked(&self) {
-        self.held.hold.revoked().await;
-    }
-
-    /// Runs `future` for as long as the delivery is held. The clock is looked at before every poll.
-    ///
-    /// # Errors
-    /// [`Lost`] as soon as it is lost; `future` is dropped then.
-    ///
-    /// # Cancel safety
-    /// As cancel safe as `future`.
-    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
-        self.held.hold.run(future).await
-    }
-
-    /// Asks the servers whether the delivery is held: a linearizable check. It was held at one moment between
-    /// call and return.
-    ///
-    /// # Errors
-    /// `Lost` when it is not held any more; `Timeout`, `NoAuth`, `Closed`.
-    ///
-    /// # Cancel safety
-    /// This method is cancel safe.
-    pub async fn verify(&self) -> Result<(), Error> {
-        self.held.hold.verify().await
-    }
-
-    /// Prepares writes to ZooKeeper that are applied, all together, only while the delivery is held. For
-    /// writes that go together with the acknowledgement there is [`ack_with`](Self::ack_with).
-    pub fn transaction(&self) -> Transaction {
-        self.held.hold.transaction()
+        self.given.hold.path()
     }
 
     /// Acknowledges the item: it is deleted, and nobody gets it again. Exactly once, also when the reply is
@@ -299,9 +241,9 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// As [`ack`](Self::ack).
     pub fn into_item(self) -> impl Future<Output = Result<T, AckError>> + use<T> {
-        let Self { item, held } = self;
-        let nothing_else = held.nothing_else();
-        let end = held.take().end(nothing_else);
+        let Self { item, given } = self;
+        let nothing_else = given.nothing_else();
+        let end = given.take().end(nothing_else);
         async move {
             end.await?;
             Ok(item)
@@ -310,8 +252,8 @@ impl<T> Delivery<T> {
 
     /// Parts the item from its delivery, which is acknowledged or given back without it.
     pub fn into_parts(self) -> (T, Delivery<()>) {
-        let Self { item, held } = self;
-        (item, Delivery { item: (), held })
+        let Self { item, given } = self;
+        (item, Delivery { item: (), given })
     }
 
     /// As [`ack`](Self::ack), and applies `transaction` in the same step, after the item was deleted: all of
@@ -328,7 +270,7 @@ impl<T> Delivery<T> {
     /// This method is *not* cancel safe: it may have been applied. If it was not, the item goes back to its
     /// place.
     pub async fn ack_with(self, transaction: Transaction) -> Result<(), AckError> {
-        self.held.take().end(transaction).await
+        self.given.take().end(transaction).await
     }
 
     /// As [`ack`](Self::ack), and puts `item` into another queue in the same step: an item goes through
@@ -341,13 +283,13 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// As [`ack`](Self::ack).
     pub async fn ack_and_put<U: 'static>(self, queue: &Queue<U>, item: &U) -> Result<(), AckError> {
-        if !self.held.store.idle.shares_client(&queue.store.idle) {
+        if !self.given.store.idle.shares_client(&queue.store.idle) {
             let rule = "what ends in one step must be of one client";
             return Err(Error::invalid_input("ack", rule).into());
         }
-        let prepare = queue.prepare_put(self.held.nothing_else(), item);
-        let put = Box::pin(self.held.hold.run(prepare)).await?.map_err(AckError::Put)?;
-        self.held.take().end(put).await
+        let prepare = queue.prepare_put(self.given.nothing_else(), item);
+        let put = Box::pin(self.given.hold.run(prepare)).await?.map_err(AckError::Put)?;
+        self.given.take().end(put).await
     }
 
     /// Acknowledges several items in one step: all or none. In `ordered` mode there is one at a time.
@@ -362,9 +304,9 @@ impl<T> Delivery<T> {
         let Some(first) = deliveries.first() else {
             return Err(Error::invalid_input("ack", "a batch of 0 must be at least 1").into());
         };
-        let nothing_else = first.held.nothing_else();
+        let nothing_else = first.given.nothing_else();
         let (holds, held): (Vec<_>, Vec<_>) =
-            deliveries.into_iter().map(|Self { held, .. }| held.take().into_hold()).unzip();
+            deliveries.into_iter().map(|Self { given, .. }| given.take().into_hold()).unzip();
         let (items, mut stores): (Vec<_>, Vec<GivenBack>) = held.into_iter().unzip();
         if let Some(first) = stores.first() {
             look_ahead(&first.store);
@@ -393,7 +335,7 @@ impl<T> Delivery<T> {
     /// # Errors
     /// [`AckError::Lost`] when the delivery was lost before.
     pub fn nack(self) -> Result<(), AckError> {
-        let delay = self.held.delay();
+        let delay = self.given.delay();
         self.nack_after(delay)
     }
 
@@ -402,8 +344,8 @@ impl<T> Delivery<T> {
     /// # Errors
     /// As [`nack`](Self::nack).
     pub fn nack_after(self, delay: Duration) -> Result<(), AckError> {
-        self.held.store.note("given back");
-        Ok(self.held.take().give_back_after(delay)?)
+        self.given.store.note("given back");
+        Ok(self.given.take().give_back_after(delay)?)
     }
 
     /// Gives the item back at once, and waits until it is in its place: before all items that were put later.
@@ -415,7 +357,7 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// This method is cancel safe: once it was polled, giving it back goes on in the background.
     pub async fn nack_now(self) -> Result<(), AckError> {
-        let HeldItem { store, hold, .. } = self.held.take();
+        let HeldItem { store, hold, .. } = self.given.take();
         Ok(give_back(store, hold).await?)
     }
 
@@ -428,7 +370,7 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
     pub async fn reject(self, reason: &str) -> Result<(), AckError> {
-        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
+        let HeldItem { mut store, hold, name, node, deliveries } = self.given.take();
         store.note("rejected");
         let head = Head::new(DeadReason::Rejected, reason, deliveries, &name);
         store.ended = false;
@@ -447,11 +389,11 @@ impl<T> Delivery<T> {
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
     pub async fn put_back(self, options: PutOptions) -> Result<(), AckError> {
-        if self.held.node.stat.owner.is_some() {
+        if self.given.node.stat.owner.is_some() {
             let rule = "an ephemeral item must stay where it is: it goes with its producer's session";
             return Err(Error::invalid_input("put back", rule).into());
         }
-        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
+        let HeldItem { mut store, hold, name, node, deliveries } = self.given.take();
         let place = options.place_in(&store.store)?;
         // It comes back also where it could not be moved.
         store.ended = false;
@@ -460,13 +402,17 @@ impl<T> Delivery<T> {
     }
 }
 
-impl<T: Send + Sync> AsHold for Delivery<T> {
-    fn as_hold(&self) -> HoldRef<'_> {
-        HoldRef::One(&self.held.hold)
-    }
+impl<T> Deref for Delivery<T> {
+    type Target = Held;
 
-    fn into_released(self) -> impl Future<Output = Result<(), Error>> + Send {
-        let HeldItem { store, hold, .. } = self.held.take();
+    fn deref(&self) -> &Held {
+        &self.given.hold
+    }
+}
+
+impl<T: Send + Sync> Guard for Delivery<T> {
+    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+        let HeldItem { store, hold, .. } = self.given.take();
         give_back(store, hold)
     }
 }
@@ -484,9 +430,9 @@ async fn give_back(mut store: GivenBack, hold: Hold) -> Result<(), Error> {
 impl<T> fmt::Debug for Delivery<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")
-            .field("name", &self.held.name)
-            .field("deliveries", &self.held.deliveries)
-            .field("guard", &self.held.hold)
+            .field("name", &self.given.name)
+            .field("deliveries", &self.given.deliveries)
+            .field("guard", &self.given.hold)
             .finish_non_exhaustive()
     }
 }

@@ -10,17 +10,16 @@ use docent::client::{
     Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode,
     ShutdownReport, StateWatcher,
 };
-use docent::guard::{Fence, Lost, LostReason, ParseFenceError, Run, TurnFence};
+use docent::guard::{Fence, Held, Lost, LostReason, ParseFenceError, TurnFence};
 use docent::node::CreatedOrSet;
 use docent::node::DeleteAllError;
 use docent::node::{
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
 };
 use docent::recipe::{
-    Ahead, CasLoop, ClaimRequest, ClaimResult, Hold, HoldRef, HoldSet, HookPanic, Hooks, KeptNode,
-    KeptNodeBuilder, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Relay, Role,
-    Series, SharedMap, SharedMapIter, SharedNode, Stage, SyncStream, Ticket, TicketBatch, VersionedNode,
-    ViewLag, WaitError,
+    Ahead, CasLoop, ClaimRequest, ClaimResult, Hold, HoldSet, HookPanic, Hooks, KeptNode, KeptNodeBuilder,
+    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Relay, Role, Series, SharedMap,
+    SharedMapIter, SharedNode, Stage, SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
     Builder, EndCause, Follower, FollowerBuilder, KeepError, KeepFault, Limits, Link, Listening, NodeInfo,
@@ -30,7 +29,6 @@ use docent::time::{BootClock, ClockCheck, Timestamp, TokioClock};
 use docent::transport::{ServerAddress, TcpTransport};
 #[cfg(feature = "zookeeper-client")]
 use docent::zookeeper_client::{self, ZookeeperClient};
-use std::future::Ready;
 
 rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
@@ -55,10 +53,10 @@ rows! { stream: ChildrenEvents, NodeChanges, StateWatcher, TreeEvents, WatchStre
 
 rows! { error: DeleteAllError, Error, HookPanic, Lost, ParseFenceError, WaitError }
 
-unique! { Hold, HoldSet, Hooks, KeptNode, Ticket, TicketBatch, Follower, Server, Listening, TcpBind, ClaimResult, CasLoop }
+unique! { Held, Hold, HoldSet, Hooks, KeptNode, Ticket, TicketBatch, Follower, Server, Listening, TcpBind, ClaimResult, CasLoop }
 
-// Parts of other types: a view of a hold, the future of a guard's `run`, the inside of streams.
-rows! { sent: HoldRef<'static>, Run<'static, Ready<()>>, SyncStream<Node> }
+// The inside of streams.
+rows! { sent: SyncStream<Node> }
 
 // They hold an error of the operating system, which is not `Clone`.
 unique! { KeepError, KeepFault, StartError }

@@ -1,6 +1,6 @@
 use super::Arguments;
+use super::any_guard::AnyGuard;
 use super::arguments::Permits;
-use super::held::Held;
 use docent::locks::Participant;
 use docent::locks::{AcquireError, Mutex, RwLock, Semaphore};
 use docent::{Client, Error};
@@ -68,7 +68,7 @@ impl Lock {
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
-    pub(super) async fn acquire(&self, patience: Patience) -> Result<Held, AcquireError> {
+    pub(super) async fn acquire(&self, patience: Patience) -> Result<AnyGuard, AcquireError> {
         match patience {
             Patience::None => self.try_acquire().await,
             Patience::Until(time) if time < ROUND_TRIP => match self.try_acquire().await {
@@ -77,29 +77,31 @@ impl Lock {
             },
             Patience::Until(time) => self.acquire_timeout(time).await,
             Patience::Endless => match self {
-                Self::Mutex(lock) => lock.acquire().await.map(Held::Mutex),
-                Self::Read(lock) => lock.read().await.map(Held::Read),
-                Self::Write(lock) => lock.write().await.map(Held::Write),
-                Self::Permits(lock, wanted) => lock.acquire_many(*wanted).await.map(Held::Permits),
+                Self::Mutex(lock) => lock.acquire().await.map(AnyGuard::Mutex),
+                Self::Read(lock) => lock.read().await.map(AnyGuard::Read),
+                Self::Write(lock) => lock.write().await.map(AnyGuard::Write),
+                Self::Permits(lock, wanted) => lock.acquire_many(*wanted).await.map(AnyGuard::Permits),
             },
         }
     }
 
-    async fn try_acquire(&self) -> Result<Held, AcquireError> {
+    async fn try_acquire(&self) -> Result<AnyGuard, AcquireError> {
         match self {
-            Self::Mutex(lock) => lock.try_acquire().await.map(Held::Mutex),
-            Self::Read(lock) => lock.try_read().await.map(Held::Read),
-            Self::Write(lock) => lock.try_write().await.map(Held::Write),
-            Self::Permits(lock, wanted) => lock.try_acquire_many(*wanted).await.map(Held::Permits),
+            Self::Mutex(lock) => lock.try_acquire().await.map(AnyGuard::Mutex),
+            Self::Read(lock) => lock.try_read().await.map(AnyGuard::Read),
+            Self::Write(lock) => lock.try_write().await.map(AnyGuard::Write),
+            Self::Permits(lock, wanted) => lock.try_acquire_many(*wanted).await.map(AnyGuard::Permits),
         }
     }
 
-    async fn acquire_timeout(&self, time: Duration) -> Result<Held, AcquireError> {
+    async fn acquire_timeout(&self, time: Duration) -> Result<AnyGuard, AcquireError> {
         match self {
-            Self::Mutex(lock) => lock.acquire_timeout(time).await.map(Held::Mutex),
-            Self::Read(lock) => lock.read_timeout(time).await.map(Held::Read),
-            Self::Write(lock) => lock.write_timeout(time).await.map(Held::Write),
-            Self::Permits(lock, wanted) => lock.acquire_many_timeout(*wanted, time).await.map(Held::Permits),
+            Self::Mutex(lock) => lock.acquire_timeout(time).await.map(AnyGuard::Mutex),
+            Self::Read(lock) => lock.read_timeout(time).await.map(AnyGuard::Read),
+            Self::Write(lock) => lock.write_timeout(time).await.map(AnyGuard::Write),
+            Self::Permits(lock, wanted) => {
+                lock.acquire_many_timeout(*wanted, time).await.map(AnyGuard::Permits)
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! `docent lock`: holds a lock while a command runs, or until a signal.
 
+mod any_guard;
 mod arguments;
-mod held;
 mod kind;
 mod line;
 mod progress;

@@ -1,5 +1,5 @@
 use super::Arguments;
-use super::held::Held;
+use super::any_guard::AnyGuard;
 use super::kind::Lock;
 use super::line::{HeldLine, asked_to_leave};
 use super::progress;
@@ -8,7 +8,6 @@ use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
 use crate::connect::close;
 use crate::exit::{Ending, Failure, Outcome};
 use docent::Client;
-use docent::guard::Guard;
 
 /// Acquires the lock, runs the command, and releases.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
@@ -39,7 +38,7 @@ async fn acquire(
     client: &Client,
     lock: &Lock,
     signals: &mut Signals,
-) -> Result<Held, Failure> {
+) -> Result<AnyGuard, Failure> {
     let waiting = async {
         tokio::select! {
             acquired = lock.acquire(arguments.patience()) => acquired,
@@ -53,7 +52,7 @@ async fn acquire(
 async fn run_command(
     app: &App,
     path: &str,
-    held: Held,
+    held: AnyGuard,
     command: &ChildCommand,
     policy: KillPolicy,
     signals: &mut Signals,
@@ -73,7 +72,7 @@ async fn run_command(
 }
 
 /// Holds the lock until a signal comes, or somebody asks for it.
-async fn hold(app: &App, path: &str, held: Held, signals: &mut Signals) -> Outcome {
+async fn hold(app: &App, path: &str, held: AnyGuard, signals: &mut Signals) -> Outcome {
     HeldLine { path, fence: held.fence() }.print(&app.output)?;
     tokio::select! {
         _ = signals.next() => Ok(Ending::Done),

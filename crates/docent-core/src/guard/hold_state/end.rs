@@ -221,8 +221,8 @@ mod tests {
     use super::*;
     use crate::Client;
     use crate::cleanup::OwnedNode;
+    use crate::client::RecipeKind;
     use crate::guard::Beginning;
-    use crate::setup::RecipeKind;
     use std::sync::Arc;
 
     static KIND: RecipeKind = RecipeKind::new("lock", "acquire");

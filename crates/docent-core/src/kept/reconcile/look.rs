@@ -1,16 +1,16 @@
 //! Looks at the node of a `Reconciler`, and the exact writes that follow from what was found.
 
+use super::super::KeptStatus;
 use super::super::armed::Armed;
 use super::super::exact::{self, Written};
 use super::super::trouble::Trouble;
 use super::super::witness;
 use super::Reconciler;
 use crate::cleanup::ExactWrite;
-use crate::desired::KeptStatus;
+use crate::client::{create_parents_in, refused_parent};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::session::Lane;
-use crate::setup::{create_parents_in, refused_parent};
 use bytes::Bytes;
 use docent_proto::{Code, Create, MultiOp, Request, Response, Stat};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    pub(super) fn new(kind: &'static RecipeKind, metrics: Arc<RecipeInstruments>) -> Self {
+    pub(crate) fn new(kind: &'static RecipeKind, metrics: Arc<RecipeInstruments>) -> Self {
         Self { kind, metrics }
     }
 

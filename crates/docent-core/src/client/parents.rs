@@ -1,7 +1,8 @@
 //! Parents of nodes: made on demand, as the kind that the client was built with.
 
-use super::{ParentKind, Setup};
+use super::ParentKind;
 use crate::error::Error;
+use crate::operation::Shared;
 use crate::session::{Lane, Outcome, Pending, Reply, SessionContext};
 use bytes::Bytes;
 use docent_proto::{Code, Create, Request, parent};
@@ -13,23 +14,23 @@ pub(crate) const PARENT_ROUNDS: u32 = 3;
 /// Submits creates of all parents of `full`, outermost first. Their answers are not needed: a parent may
 /// exist, or be one that we may not create in; the answer to the request submitted after them shows whether
 /// it worked. The caller keeps the returned requests until then: dropping them takes back those not yet sent.
-pub(crate) fn create_parents(setup: &Setup, session: &SessionContext, full: &str) -> Vec<Pending> {
-    create_parents_in(setup, session, full, setup.config.parents)
+pub(crate) fn create_parents(client: &Shared, session: &SessionContext, full: &str) -> Vec<Pending> {
+    create_parents_in(client, session, full, client.config.parents)
 }
 
 /// As [`create_parents`]; the innermost is made as the kind `last`.
 pub(crate) fn create_parents_in(
-    setup: &Setup,
+    client: &Shared,
     session: &SessionContext,
     full: &str,
     last: ParentKind,
 ) -> Vec<Pending> {
-    create_parents_by(setup, session, full, last, Lane::Call)
+    create_parents_by(client, session, full, last, Lane::Call)
 }
 
 /// As [`create_parents_in`], in that lane.
 pub(crate) fn create_parents_by(
-    setup: &Setup,
+    client: &Shared,
     session: &SessionContext,
     full: &str,
     last: ParentKind,
@@ -37,9 +38,9 @@ pub(crate) fn create_parents_by(
 ) -> Vec<Pending> {
     let innermost = parent(full);
     let creates = parent_paths(full).into_iter().map(|path| {
-        let kind = if innermost == Some(path) { last } else { setup.config.parents };
+        let kind = if innermost == Some(path) { last } else { client.config.parents };
         let (mode, _) = kind.mode().to_proto();
-        let create = Create::new(path.to_owned(), Bytes::new(), setup.acl(path), mode, 0);
+        let create = Create::new(path.to_owned(), Bytes::new(), client.acl(path), mode, 0);
         session.session.submit(Request::Create(create), lane)
     });
     creates.collect()
@@ -50,7 +51,7 @@ pub(crate) fn create_parents_by(
 /// A parent that exists may be refused as well, because permissions are looked at first: only a refusal that
 /// nothing exists below of is the reason.
 pub(crate) async fn refused_parent(
-    setup: &Setup,
+    client: &Shared,
     operation: &'static str,
     full: &str,
     parents: Vec<Pending>,
@@ -69,7 +70,7 @@ pub(crate) async fn refused_parent(
         }
     }
     let (path, code) = refused?;
-    let error = Error::from_code(code, operation).at(&setup.namespace.relative(path));
+    let error = Error::from_code(code, operation).at(&client.namespace.relative(path));
     Some(if code == Code::NO_AUTH { error.because("needs CREATE on the parent") } else { error })
 }
 

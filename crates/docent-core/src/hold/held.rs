@@ -1,0 +1,250 @@
+use super::{run_while, verify};
+use crate::client::{Client, Transaction, while_held};
+use crate::error::{Error, ErrorKind};
+use crate::guard::{Fence, HoldState, Lost, LostReason, Role};
+use futures_util::future::{join_all, select_all};
+use std::fmt;
+use std::future::Future;
+use std::slice;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// State shared by all guards: whether the guard is held, and for how long that is certain.
+///
+/// The guards of locks, semaphores, elections and queues dereference to `Held`, so each guard has these
+/// methods. A function that works with any guard takes a `&Held`.
+///
+/// A guard has a lease: the time until which it is certainly held. Each write that the servers acknowledge
+/// extends the lease. The guard is *lost* if the lease ends, if its node is deleted, or if its session ends. A
+/// lost guard stays lost. A guard is lost before another client can hold in its place, unless a third party
+/// deletes its node or ends its session.
+///
+/// ```
+/// use docent_core::{Error, Held, Lost};
+///
+/// async fn import(guard: &Held) -> Result<(), Lost> {
+///     guard.run(async { /* stops when the guard is lost */ }).await
+/// }
+///
+/// async fn report(guards: &[&Held]) -> Result<(), Error> {
+///     for guard in guards {
+///         guard.verify().await?;
+///         println!("held with the fence {:?}", guard.fence());
+///     }
+///     Ok(())
+/// }
+/// ```
+pub struct Held(Parts);
+
+enum Parts {
+    One(Part),
+    /// At least one. The token is cancelled when one is lost.
+    All(Vec<Part>, CancellationToken),
+}
+
+/// One node that is held.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) client: Client,
+    /// Path that errors name: of the line or the claim, as the user wrote it.
+    pub(super) subject: String,
+    pub(super) role: Role,
+    pub(super) state: Arc<HoldState>,
+}
+
+impl Part {
+    fn check_for(&self, operation: &'static str) -> Result<(), Error> {
+        self.state.check().map_err(|reason| self.lost_in(operation, reason))
+    }
+
+    pub(super) fn lost_in(&self, operation: &'static str, reason: LostReason) -> Error {
+        Error::new(ErrorKind::Lost(reason), operation).at(&self.subject)
+    }
+
+    fn fence(&self) -> Option<Fence> {
+        if self.state.is_turn() {
+            return None;
+        }
+        let stepped_down = self.state.fence != Fence::from_czxid(self.state.node.czxid);
+        (stepped_down || self.role == Role::Exclusive).then_some(self.state.fence)
+    }
+}
+
+impl Held {
+    pub(super) fn one(part: Part) -> Self {
+        Self(Parts::One(part))
+    }
+
+    pub(super) fn all(parts: Vec<Part>, token: CancellationToken) -> Self {
+        Self(Parts::All(parts, token))
+    }
+
+    fn parts(&self) -> &[Part] {
+        match &self.0 {
+            Parts::One(part) => slice::from_ref(part),
+            Parts::All(parts, _) => parts,
+        }
+    }
+
+    /// The only part, or the first one.
+    pub(super) fn first(&self) -> &Part {
+        &self.parts()[0]
+    }
+
+    /// The client that the guard belongs to.
+    pub fn client(&self) -> &Client {
+        &self.first().client
+    }
+
+    /// The fencing token, which is higher than that of every earlier exclusive holder of the path. A reader
+    /// that was downgraded from a writer keeps the writer's fence.
+    ///
+    /// `None` for:
+    /// - a guard that was never exclusive, such as a reader's or a permit;
+    /// - a set of locks: each lock has a fence;
+    /// - a turn on a ticket that tasks share: it has a [`TurnFence`](crate::TurnFence).
+    pub fn fence(&self) -> Option<Fence> {
+        match &self.0 {
+            Parts::One(part) => part.fence(),
+            Parts::All(..) => None,
+        }
+    }
+
+    /// Returns true if the ensemble was restored from an older snapshot since the client was built. The fence
+    /// may then be lower than that of an earlier holder. See [`RollbackPolicy`](crate::RollbackPolicy).
+    pub fn fence_may_have_regressed(&self) -> bool {
+        self.client().state().current().rollbacks > 0
+    }
+
+    /// The paths of the guard's nodes, in the order of acquisition.
+    pub fn paths(&self) -> Vec<String> {
+        let relative = |part: &Part| part.client.shared().namespace.relative(part.state.path());
+        self.parts().iter().map(relative).collect()
+    }
+
+    /// Returns whether the guard is certainly held. This does no I/O: it checks the clock and the session, so
+    /// the answer is correct even after the process was suspended. Once false, it stays false.
+    ///
+    /// The guard may be lost right after this returns true. Run work under the guard with
+    /// [`run`](Self::run).
+    pub fn is_held(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// Returns the reason if the guard is lost. Does no I/O.
+    ///
+    /// # Errors
+    /// [`Lost`] with the first reason.
+    pub fn check(&self) -> Result<(), Lost> {
+        self.parts().iter().try_for_each(|part| part.state.check()).map_err(|reason| Lost { reason })
+    }
+
+    /// Like [`check`](Self::check), with an error that names `operation` and the path.
+    ///
+    /// # Errors
+    /// `Lost` with the first reason.
+    pub fn check_for(&self, operation: &'static str) -> Result<(), Error> {
+        self.parts().iter().try_for_each(|part| part.check_for(operation))
+    }
+
+    /// The time left on the lease; zero once the guard is lost or released. Each acknowledged heartbeat
+    /// extends it. Does no I/O.
+    ///
+    /// If work needs time to stop, such as a child process, start to stop it when less than that time is left.
+    /// On a healthy connection the value stays above the full lease minus a third of the session timeout.
+    pub fn lease_left(&self) -> Duration {
+        self.parts().iter().map(|part| part.state.lease_left()).min().unwrap_or_default()
+    }
+
+    /// Waits until the guard is lost, and returns the reason. It returns at the end of the lease even if the
+    /// client's threads are blocked. It never returns after a release, except that of a
+    /// [`Hold`](crate::recipe::Hold) which was [given up](crate::recipe::Hold::give_up) for all who share it.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&self) -> LostReason {
+        match self.parts() {
+            [part] => part.state.lost().await,
+            parts => select_all(parts.iter().map(|part| Box::pin(part.state.lost()))).await.0,
+        }
+    }
+
+    /// Returns a token that is cancelled when the guard is lost, as [`lost`](Self::lost) reports. Cancelling
+    /// the token does not affect the guard.
+    pub fn token(&self) -> CancellationToken {
+        match &self.0 {
+            Parts::One(part) => part.state.token().child_token(),
+            Parts::All(_, token) => token.child_token(),
+        }
+    }
+
+    /// Waits until the holder is asked to release the guard, by a [shutdown](Client::shutdown) of the client or
+    /// by another participant. The guard is still held: finish the work and release it. A guard that is still
+    /// held when the time of its shutdown stage ends is lost with `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn revoked(&self) {
+        match self.parts() {
+            [part] => part.state.revoked().cancelled().await,
+            parts => {
+                select_all(parts.iter().map(|part| Box::pin(part.state.revoked().cancelled()))).await;
+            }
+        }
+    }
+
+    /// Runs `future` while the guard is held. The clock is checked before every poll, so work does not resume
+    /// after a pause that outlasted the lease. A future that blocks its thread cannot be stopped.
+    ///
+    /// # Errors
+    /// [`Lost`] if the guard is lost first; `future` is then dropped.
+    ///
+    /// # Cancel safety
+    /// As cancel safe as `future`.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        run_while(|| self.check(), self.lost(), future).await
+    }
+
+    /// Verifies with the servers that the guard is held: a linearizable check. The guard was held at some
+    /// moment during the call; [`is_held`](Self::is_held) returns whether it still is.
+    ///
+    /// # Errors
+    /// `Lost` if the guard is not held any more; `Timeout`, `NoAuth`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn verify(&self) -> Result<(), Error> {
+        match self.parts() {
+            [part] => verify(&part.client, &part.subject, &part.state).await,
+            parts => Box::pin(verify_all(parts)).await,
+        }
+    }
+
+    /// Starts a transaction that is applied, all or nothing, only if the guard is held at that moment. To know
+    /// the outcome even if a reply is lost, commit it with
+    /// [`commit_exactly`](Transaction::commit_exactly).
+    pub fn transaction(&self) -> Transaction {
+        let states = self.parts().iter().map(|part| Arc::clone(&part.state));
+        Transaction::held(self.client().clone(), states)
+    }
+}
+
+async fn verify_all(parts: &[Part]) -> Result<(), Error> {
+    let states: Vec<_> = parts.iter().map(|part| Arc::clone(&part.state)).collect();
+    // One check for all would suffice, but would not show which one is lost.
+    let verify = join_all(parts.iter().map(|part| verify(&part.client, &part.subject, &part.state)));
+    let answers = while_held(&states, verify).await;
+    answers.into_iter().flatten().collect::<Result<(), Error>>()?;
+    // One may have been lost since its answer, while those of the others were waited for.
+    parts.iter().try_for_each(|part| part.check_for("verify"))
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.parts() {
+            [part] => part.state.fmt(f),
+            parts => f.debug_list().entries(parts.iter().map(|part| &part.state)).finish(),
+        }
+    }
+}
