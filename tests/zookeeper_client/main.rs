@@ -1,5 +1,6 @@
-//! The sessions of the crate `zookeeper-client`: what core expects of any session (operations, outcomes, watches, the
-//! end, loss of guards), and what is special about these. Recipes are tested on Docent's own sessions.
+//! The sessions of the crate `zookeeper-client`: what core expects of any session (operations, outcomes,
+//! watches, the end, loss of guards), and what is special about these. Recipes are tested on Docent's own
+//! sessions.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

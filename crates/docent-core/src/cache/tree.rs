@@ -17,9 +17,9 @@ use std::time::Duration;
 /// do.
 ///
 /// Each node is read with a watch, and listed with another one, unless it is ephemeral or at the [greatest
-/// depth](TreeCacheBuilder::max_depth); it is read again when one of them fires. The data of many nodes is read
-/// by one request, and their watches are set afterwards, several by one request. Cheap to clone; all clones
-/// are one cache with one task.
+/// depth](TreeCacheBuilder::max_depth); it is read again when one of them fires. The data of many nodes is
+/// read by one request, and their watches are set afterwards, several by one request. Cheap to clone; all
+/// clones are one cache with one task.
 ///
 /// After a lost link, and in a new session, it reads everything again, after a random pause of up to a
 /// millisecond for each node and a second at most, so that the caches of many clients do not all do so at

@@ -14,8 +14,8 @@ use docent_proto::{Code, MultiOp, parent};
 use std::sync::Arc;
 
 /// Hands out claims that were made ahead of that, in one write. The servers count one child more of each
-/// claimed node from then on. Claims that turn out to be lost are [lost](crate::Held::lost); the others are handed
-/// out.
+/// claimed node from then on. Claims that turn out to be lost are [lost](crate::Held::lost); the others are
+/// handed out.
 ///
 /// # Guarantees
 /// From now on the servers refuse what is bound to an earlier claim of the same node.

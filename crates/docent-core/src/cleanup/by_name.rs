@@ -65,8 +65,8 @@ fn refused(client: &Shared, owner: u64, generation: &SessionGeneration, path: &s
     }
 }
 
-/// Deletes a node that was found, and that the session of the generation `owner` made. It is deleted as it was
-/// seen: another node at its path is left alone.
+/// Deletes a node that was found, and that the session of the generation `owner` made. It is deleted as it
+/// was seen: another node at its path is left alone.
 async fn delete_found(
     client: &Shared,
     owner: u64,

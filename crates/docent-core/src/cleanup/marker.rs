@@ -27,9 +27,9 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// Takes a marker of `generation` that no other write is using, and creates one if none is free: near what
-    /// is about to be written, if the session has no place yet. Waits while as many are in use as a session
-    /// may have, at most until `deadline`.
+    /// Takes a marker of `generation` that no other write is using, and creates one if none is free: near
+    /// what is about to be written, if the session has no place yet. Waits while as many are in use as a
+    /// session may have, at most until `deadline`.
     ///
     /// # Cancel safety
     /// Cancel safe: a node that was being created is deleted.

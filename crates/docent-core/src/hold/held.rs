@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// methods. A function that works with any guard takes a `&Held`.
 ///
 /// A guard has a lease: the time until which it is certainly held. Each write that the servers acknowledge
-/// extends the lease. The guard is *lost* if the lease ends, if its node is deleted, or if its session ends. A
-/// lost guard stays lost. A guard is lost before another client can hold in its place, unless a third party
+/// extends the lease. The guard is *lost* if the lease ends, if its node is deleted, or if its session ends.
+/// A lost guard stays lost. A guard is lost before another client can hold in its place, unless a third party
 /// deletes its node or ends its session.
 ///
 /// ```
@@ -151,8 +151,9 @@ impl Held {
     /// The time left on the lease; zero once the guard is lost or released. Each acknowledged heartbeat
     /// extends it. Does no I/O.
     ///
-    /// If work needs time to stop, such as a child process, start to stop it when less than that time is left.
-    /// On a healthy connection the value stays above the full lease minus a third of the session timeout.
+    /// If work needs time to stop, such as a child process, start to stop it when less than that time is
+    /// left. On a healthy connection the value stays above the full lease minus a third of the session
+    /// timeout.
     pub fn lease_left(&self) -> Duration {
         self.parts().iter().map(|part| part.state.lease_left()).min().unwrap_or_default()
     }
@@ -179,9 +180,9 @@ impl Held {
         }
     }
 
-    /// Waits until the holder is asked to release the guard, by a [shutdown](Client::shutdown) of the client or
-    /// by another participant. The guard is still held: finish the work and release it. A guard that is still
-    /// held when the time of its shutdown stage ends is lost with `Closed`.
+    /// Waits until the holder is asked to release the guard, by a [shutdown](Client::shutdown) of the client
+    /// or by another participant. The guard is still held: finish the work and release it. A guard that is
+    /// still held when the time of its shutdown stage ends is lost with `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -221,8 +222,8 @@ impl Held {
         }
     }
 
-    /// Starts a transaction that is applied, all or nothing, only if the guard is held at that moment. To know
-    /// the outcome even if a reply is lost, commit it with
+    /// Starts a transaction that is applied, all or nothing, only if the guard is held at that moment. To
+    /// know the outcome even if a reply is lost, commit it with
     /// [`commit_exactly`](Transaction::commit_exactly).
     pub fn transaction(&self) -> Transaction {
         let states = self.parts().iter().map(|part| Arc::clone(&part.state));

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// neither doubles nor hides a write, and its outcome is known all the same.
 ///
 /// A write is not bound to a hold. To write only while a right is held, use
-/// [`Held::transaction`](crate::Held::transaction), or [`Hold::end_with`](crate::recipe::Hold::end_with) to end
-/// the hold with the write.
+/// [`Held::transaction`](crate::Held::transaction), or [`Hold::end_with`](crate::recipe::Hold::end_with) to
+/// end the hold with the write.
 ///
 /// Cheap to clone.
 ///

@@ -173,8 +173,8 @@ impl<F: FenceKind> Mutex<F> {
         async move { line.participants().await }
     }
 
-    /// Asks a participant to give up its place: its guard's [`revoked`](docent_core::Held::revoked) resolves, and
-    /// it may ignore that. Works with Curator's revocation in both directions.
+    /// Asks a participant to give up its place: its guard's [`revoked`](docent_core::Held::revoked) resolves,
+    /// and it may ignore that. Works with Curator's revocation in both directions.
     ///
     /// # Errors
     /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.

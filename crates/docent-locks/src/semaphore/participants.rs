@@ -41,8 +41,8 @@ impl Semaphore {
         Ok(all)
     }
 
-    /// Asks a participant to give up its permit: the guard's [`revoked`](docent_core::Held::revoked) resolves,
-    /// and it may ignore that.
+    /// Asks a participant to give up its permit: the guard's [`revoked`](docent_core::Held::revoked)
+    /// resolves, and it may ignore that.
     ///
     /// # Errors
     /// `InvalidInput` for a participant that still waits for its turn; `NoNode` when it has left, `NoAuth`,

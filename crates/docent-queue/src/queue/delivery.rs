@@ -18,9 +18,9 @@ use tracing::Span;
 ///
 /// No other consumer gets it while this is held. It dereferences to [`Held`], which says whether that is so.
 /// Once it is [lost](Held::lost) another consumer may get the item. [`Held::revoked`] resolves when the
-/// client's [shutdown](docent_core::Client::shutdown) asks for the item: finish it and acknowledge, or give it
-/// back with [`nack_now`](Self::nack_now) so that another consumer starts on it immediately. For writes that
-/// go together with the acknowledgement there is [`ack_with`](Self::ack_with).
+/// client's [shutdown](docent_core::Client::shutdown) asks for the item: finish it and acknowledge, or give
+/// it back with [`nack_now`](Self::nack_now) so that another consumer starts on it immediately. For writes
+/// that go together with the acknowledgement there is [`ack_with`](Self::ack_with).
 ///
 /// # Guarantees
 /// An item is handed out again only after a [`nack`](Self::nack), a drop, or a loss. Once another consumer

@@ -43,7 +43,8 @@ impl CacheTask {
         }
     }
 
-    /// Maximum number of nodes in one read. Servers do not read the stats of several nodes without their data.
+    /// Maximum number of nodes in one read. Servers do not read the stats of several nodes without their
+    /// data.
     fn most_together(&self) -> usize {
         if self.options.without_data || self.shared.multi_reads.is_refused() { 1 } else { self.batch }
     }
@@ -64,8 +65,8 @@ impl CacheTask {
         self.asked.push(ask, pending);
     }
 
-    /// Halves the number of nodes in one read. A reply that is larger than this client takes ends the link, as
-    /// other causes do: so a read that was lost with its link is tried with fewer nodes.
+    /// Halves the number of nodes in one read. A reply that is larger than this client takes ends the link,
+    /// as other causes do: so a read that was lost with its link is tried with fewer nodes.
     pub(super) fn smaller_batches(&mut self) {
         self.batch = (self.batch / 2).max(1);
     }
@@ -141,7 +142,7 @@ impl CacheTask {
             (Look::Data, Ok(Response::Data { data, stat })) => self.read(key, data.as_ref(), stat),
             (Look::Data, Ok(Response::Stat(stat))) => self.read(key, None, stat),
             (Look::Names, Ok(Response::Children { names, stat: Some(stat) })) => {
-                self.listed(key, names, stat)
+                self.listed(key, names, stat);
             }
             (look, Err(Code::NO_NODE)) => self.gone(key, look),
             (look, Err(code)) => self.refused(key, look, Error::from_code(code, "watch")),
