@@ -8,6 +8,9 @@ use docent_battery::{Backend, Rule, Traced, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{soon, until};
 use std::fmt::Debug;
+use std::time::Duration;
+
+const LONG_SESSION: Duration = Duration::from_secs(60);
 
 /// Checks that an acquire ended with an error about its numbers.
 fn is_invalid<T: Debug>(acquired: Result<T, AcquireError>, texts: &[&str]) {
@@ -38,7 +41,9 @@ both_backends! {
     async fn many_permits_are_made_in_a_few_requests_and_cost_a_share_each(backend: Backend) {
         const PERMITS: usize = 2_500;
         let server = backend.start().await;
-        let client = connect(&server).await;
+        // A slow server takes a while to delete so many nodes.
+        let settings = builder(&server, server.connect_string()).session_timeout(LONG_SESSION);
+        let client = settings.connect().await.unwrap();
         let semaphore = Semaphore::new(&client, "/semaphore", 5_000).unwrap();
         drop(soon(semaphore.acquire()).await.unwrap());
         until_participants(&semaphore, 0).await;

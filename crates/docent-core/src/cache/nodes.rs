@@ -128,7 +128,7 @@ impl Nodes {
             // A read under way may have found the node before this one, or none. Because the key is another
             // one from now on, its answer is not taken.
             Some((_, mut node)) if node.is_asked() => {
-                is_due = node.data.due;
+                is_due = node.due() > 0;
                 self.due -= node.due();
                 (node.data, node.names) = (node.data.at_rest(), node.names.at_rest());
                 let key = Arc::from(key);
@@ -362,8 +362,9 @@ impl Nodes {
             want(&mut self.queues, &mut self.due, key, node, Look::Names, was_due);
         }
         if known != Some(version) {
-            // Reported as readable now: another refusal is news again.
-            node.names.refused = false;
+            // Reported as readable now: another refusal is news again. Whether the cache's own node can be
+            // listed shows only when that succeeds.
+            node.names.refused &= key == self.keys.root();
             return true;
         }
         was_refused && !node.names.refused
@@ -436,10 +437,13 @@ impl Nodes {
 
     /// Records that a read was refused. True if that is news.
     pub(super) fn refused(&mut self, key: &Arc<str>, look: Look) -> bool {
-        let is_news = self
-            .nodes
-            .get_mut(key)
-            .is_some_and(|node| !std::mem::replace(&mut node.slot(look).refused, true));
+        let Some(node) = self.nodes.get_mut(key) else { return false };
+        if look == Look::Names {
+            // A server may use the watch up without an event while the client may not read the node: the next
+            // listing leaves another one.
+            node.names.watched = false;
+        }
+        let is_news = !std::mem::replace(&mut node.slot(look).refused, true);
         self.answered(key, look);
         is_news
     }
@@ -447,12 +451,18 @@ impl Nodes {
     /// Records that there is no node at `key`. Returns the nodes that were reported and no longer exist, each
     /// after those below it. The cache's own node stays, to be waited for.
     pub(super) fn gone(&mut self, key: &Arc<str>, look: Look) -> Vec<Arc<str>> {
+        let is_root = key == self.keys.root();
+        let was_created = is_root && self.nodes.get_mut(key).is_some_and(|node| node.slot(look).again);
         self.answered(key, look);
         let mut gone = Vec::new();
         self.remove(key, &mut gone);
-        if key == self.keys.root() {
+        if is_root {
             let root: Arc<str> = Arc::from(&**key);
             self.nodes.insert(root, Entry::default());
+            if was_created {
+                // An event that came before this answer may report its creation.
+                self.want(key, look);
+            }
         } else {
             // The next listing may have it again, in its old place.
             self.change_parent(key, |folder, is_current| folder.removed(is_current));

@@ -206,6 +206,9 @@ impl CacheTask {
     fn sync(&mut self) {
         self.asked = Asked::default();
         (self.held, self.syncing) = (false, true);
+        // The sync reads these, too.
+        self.refused.clear();
+        self.mend_at = None;
         self.pace.begun();
         self.choose_watches();
         self.nodes.begin_sync();

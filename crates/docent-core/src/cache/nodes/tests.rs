@@ -227,23 +227,116 @@ fn a_watch_that_could_not_be_set_is_left_by_a_read() {
     assert_eq!(nodes.next(10), Some(Read::One { key: Arc::clone(&keys[0]), look: Look::Data, watch: true }));
 }
 
+/// A child `a` that is known as of transaction 7, and has no watch.
+fn unwatched() -> Nodes {
+    let mut nodes = children();
+    sync(&mut nodes, names(&["a"]));
+    nodes.as_of(7);
+    assert_eq!(nodes.next(64), data("a", true));
+    assert!(nodes.read(&key("a"), (1, 1), true));
+    nodes
+}
+
+/// Begins a sync, and takes its listing as asked.
+fn begin_sync(nodes: &mut Nodes) {
+    nodes.begin_sync();
+    assert!(matches!(nodes.next(64), Some(Read::One { look: Look::Names, .. })));
+}
+
 #[test]
-fn a_sync_reads_nodes_that_were_being_armed_when_it_began() {
-    let (mut nodes, keys) = arming();
-    sync(&mut nodes, (0..70).map(|n| n.to_string()).collect());
-    assert!(!nodes.is_synced());
-    nodes.armed(&keys[0]);
-    assert!(!nodes.is_synced(), "they were not read");
+fn a_sync_reads_a_node_that_was_being_armed_when_it_began() {
+    for is_armed in [true, false] {
+        let mut nodes = unwatched();
+        assert_eq!(nodes.next(64), Some(Read::Watch { keys: vec![key("a")], since: 7 }));
+        begin_sync(&mut nodes);
+        nodes.listed(&key(""), names(&["a"]));
+        assert_eq!(nodes.next(64), data("a", true));
+        // The task drops the request for the watch. Its answer must not count as that of the read.
+        if is_armed {
+            assert!(nodes.armed(&key("a")));
+        } else {
+            nodes.not_armed(&key("a"));
+        }
+        assert!(!nodes.is_synced(), "it was not read");
+        assert_eq!(nodes.next(64), data("a", !is_armed));
+        assert!(nodes.read(&key("a"), (1, 8), true));
+        assert!(nodes.is_synced());
+    }
+}
+
+#[test]
+fn a_sync_arms_nothing_before_its_end() {
+    let mut nodes = unwatched();
+    begin_sync(&mut nodes);
+    assert_eq!(nodes.next(64), data("a", true));
+    nodes.as_of(8);
+    nodes.read(&key("a"), (1, 1), true);
+    assert_eq!(nodes.next(64), None, "the listing may find others");
+    nodes.listed(&key(""), names(&["a"]));
+    assert!(nodes.is_synced());
+    assert_eq!(nodes.next(64), Some(Read::Watch { keys: vec![key("a")], since: 8 }));
 }
 
 #[test]
 fn children_that_are_known_are_armed_while_the_folder_cannot_be_listed() {
-    let mut nodes = synced(&["a"]);
-    nodes.forget_watches();
-    nodes.begin_sync();
-    assert!(matches!(nodes.next(64), Some(Read::One { look: Look::Names, .. })));
+    let mut nodes = unwatched();
+    begin_sync(&mut nodes);
     assert!(nodes.refused(&key(""), Look::Names));
     assert_eq!(nodes.next(64), data("a", true));
+    nodes.read(&key("a"), (1, 1), true);
+    assert!(nodes.is_root_refused());
+    assert_eq!(nodes.next(64), Some(Read::Watch { keys: vec![key("a")], since: 7 }));
+}
+
+#[test]
+fn a_folder_that_was_refused_is_listed_with_a_watch_and_the_sync_waits_for_what_it_finds() {
+    let mut nodes = synced(&["a"]);
+    let listing = |watch| Some(Read::One { key: key(""), look: Look::Names, watch });
+    nodes.want(&key(""), Look::Names);
+    assert_eq!(nodes.next(64), listing(false), "it has a watch");
+    assert!(nodes.refused(&key(""), Look::Names));
+    nodes.want_for_sync(&key(""), Look::Names);
+    assert_eq!(nodes.next(64), listing(true));
+    assert!(!nodes.is_synced());
+    nodes.listed(&key(""), names(&["a", "b"]));
+    assert!(!nodes.is_root_refused() && !nodes.is_synced());
+    assert_eq!(read_all(&mut nodes, (2, 2)), BTreeSet::from(["b".to_owned()]));
+    assert!(nodes.is_synced());
+}
+
+#[test]
+fn a_folder_created_while_a_listing_finds_none_is_listed_again() {
+    let mut nodes = synced(&["a"]);
+    nodes.set_persistent(true);
+    nodes.want(&key(""), Look::Names);
+    assert!(nodes.next(64).is_some());
+    // The event of the creation is taken before the answer, which is older.
+    nodes.want(&key(""), Look::Names);
+    assert_eq!(nodes.gone(&key(""), Look::Names), [key("a")]);
+    assert_eq!(nodes.next(64), Some(Read::One { key: key(""), look: Look::Names, watch: false }));
+}
+
+#[test]
+fn the_root_of_a_tree_created_while_a_read_finds_none_is_read_again() {
+    let mut nodes = synced_tree(1);
+    nodes.set_persistent(true);
+    nodes.want(&key("/r"), Look::Data);
+    let Some(Read::One { key: asked, .. }) = nodes.next(64) else { panic!("it is read") };
+    nodes.created("/r");
+    assert!(!nodes.is_current(&asked), "the answer is of the node before");
+    assert_eq!(nodes.next(64), data("/r", false));
+}
+
+#[test]
+fn a_sync_waits_for_a_node_that_was_created_again_while_it_was_listed() {
+    let mut nodes = synced_tree(9);
+    nodes.set_persistent(true);
+    assert_eq!(asked(&mut nodes), ["Names /r/a"]);
+    nodes.created("/r/a");
+    assert!(!nodes.is_synced());
+    assert_eq!(asked(&mut nodes), ["Data /r/a"]);
+    nodes.read(&key("/r/a"), (5, 5), true);
+    assert!(nodes.is_synced());
 }
 
 #[test]

@@ -263,7 +263,9 @@ impl CacheTask {
         let is_own_child = !(is_root && keys.are_names());
         tracing::debug!(path = self.path, %error, "cannot read a node of a cache");
         if self.nodes.refused(key, look) {
+            // Nodes that are refused for longer wait for longer.
             self.mending = patience();
+            self.mend_at = None;
             if is_own_child {
                 self.events.push(ChildrenEvent::Unreadable(Arc::clone(key), error.clone()));
             }
