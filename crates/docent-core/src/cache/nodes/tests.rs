@@ -538,3 +538,19 @@ fn a_refusal_is_news_once_and_so_is_its_end() {
     assert_eq!(asked(&mut nodes), ["Data /r/a"]);
     assert!(nodes.read(&key("/r/a"), (2, 2), true));
 }
+
+#[test]
+fn a_root_that_cannot_be_listed_stays_refused_though_its_data_changes() {
+    let mut nodes = synced_tree(9);
+    nodes.want(&key("/r"), Look::Names);
+    asked(&mut nodes);
+    assert!(nodes.refused(&key("/r"), Look::Names));
+    nodes.want(&key("/r"), Look::Data);
+    asked(&mut nodes);
+    assert!(nodes.read(&key("/r"), (1, 5), true), "its data is news");
+    assert!(nodes.is_root_refused(), "what is below it is still not known");
+    nodes.listed(&key("/r"), names(&["a"]));
+    asked(&mut nodes);
+    nodes.read(&key("/r"), (1, 5), true);
+    assert!(!nodes.is_root_refused());
+}
