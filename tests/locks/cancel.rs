@@ -28,45 +28,6 @@ async fn listed_after<T>(
 }
 
 both_backends! {
-    async fn an_acquire_dropped_at_any_poll_leaves_no_node(backend: Backend) {
-        let server = backend.start().await;
-        let (client, other) = (connect(&server).await, connect(&server).await);
-        let mutex = Mutex::new(&client, "/lock").unwrap();
-        let mut polls = 0;
-        while soon(abandon_at(polls, mutex.acquire())).await.is_none() {
-            nothing_is_left(&client, &other).await;
-            polls += 1;
-        }
-        assert!(polls >= 2, "it was pending at least while the create was on its way");
-    }
-
-    async fn a_waiting_acquire_dropped_at_any_poll_leaves_no_node(backend: Backend) {
-        let server = backend.start().await;
-        let (client, other) = (connect(&server).await, connect(&server).await);
-        let mutex = Mutex::new(&client, "/lock").unwrap();
-        for polls in 0..6 {
-            let held = soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap();
-            // The last poll comes only when something happens: then the holder leaves.
-            let abandoned = soon(async {
-                let release = async {
-                    until_waiting(&mutex, 2).await;
-                    held.release().await.unwrap();
-                    std::future::pending::<()>().await;
-                };
-                tokio::select! {
-                    done = abandon_at(polls, mutex.acquire()) => done.is_some(),
-                    () = release => false,
-                }
-            })
-            .await;
-            until_waiting(&mutex, 0).await;
-            nothing_is_left(&client, &other).await;
-            if abandoned {
-                return;
-            }
-        }
-    }
-
     async fn an_acquire_dropped_at_any_poll_while_disconnected_leaves_no_node(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
@@ -85,25 +46,6 @@ both_backends! {
         }
     }
 
-    async fn an_acquire_dropped_with_its_create_on_the_way_leaves_no_node(backend: Backend) {
-        use docent_proto::OpCode;
-        use docent_battery::Rule;
-        let server = backend.start().await;
-        let other = connect(&server).await;
-        let proxy = server.proxy().await;
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let mutex = Mutex::new(&client, "/lock").unwrap();
-        soon(mutex.acquire()).await.unwrap().release().await.unwrap();
-        // The create is applied, its reply is not seen, the future is dropped, the link breaks.
-        let lost = proxy.add(Rule::on(OpCode::Create2).swallow_reply());
-        let acquire = tokio::spawn(mutex.acquire());
-        soon(lost.fired()).await;
-        acquire.abort();
-        assert!(soon(acquire).await.unwrap_err().is_cancelled());
-        proxy.reset().await;
-        nothing_is_left(&client, &other).await;
-    }
-
     async fn a_client_does_not_see_the_ticket_of_an_acquire_of_its_own_that_timed_out(backend: Backend) {
         const WAIT: Duration = Duration::from_secs(1);
         let server = backend.start().await;
@@ -120,21 +62,6 @@ both_backends! {
             )
         }).await;
         assert_eq!(listed, (1, 1, 1), "the holders alone");
-    }
-
-    async fn a_create_whose_reply_is_lost_is_found_again_and_not_doubled(backend: Backend) {
-        use docent_proto::OpCode;
-        use docent_battery::Rule;
-        let server = backend.start().await;
-        let proxy = server.proxy().await;
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let mutex = Mutex::new(&client, "/lock").unwrap();
-        soon(mutex.acquire()).await.unwrap().release().await.unwrap();
-        let lost = proxy.add(Rule::on(OpCode::Create2).reset_after());
-        let guard = soon(mutex.acquire()).await.unwrap();
-        soon(lost.fired()).await;
-        let participants = soon(mutex.participants()).await.unwrap();
-        assert_eq!(participants.iter().map(|p| p.fence).collect::<Vec<_>>(), [guard.fence()]);
     }
 }
 

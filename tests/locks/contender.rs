@@ -1,7 +1,9 @@
 //! Descriptions of the locks for the batteries.
 
-use docent::guard::TurnFence;
-use docent::locks::{AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, WriteGuard};
+use docent::locks::{
+    AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, SharedMutex, SharedMutexGuard,
+    TurnFence, WriteGuard,
+};
 use docent::{Client, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
 use docent_battery::Traced;
 use docent_battery::battery::{
@@ -84,7 +86,7 @@ pub(crate) struct Locker {
 
 pub(crate) enum Guard {
     Mutex(MutexGuard),
-    Shared(MutexGuard<TurnFence>),
+    Shared(SharedMutexGuard),
     Read(ReadGuard),
     Write(WriteGuard),
     Permit(Permit),
@@ -194,7 +196,7 @@ impl Contender for Locker {
         Ok(match self.kind {
             Kind::Mutex => Guard::Mutex(Mutex::new(&self.client, LOCK)?.acquire().await?),
             Kind::Shared => {
-                let mutex = Mutex::builder(&self.client, LOCK).share_in_process(3).build()?;
+                let mutex = SharedMutex::builder(&self.client, LOCK).limit(3).build()?;
                 Guard::Shared(mutex.acquire().await?)
             }
             Kind::Read => Guard::Read(rw_lock()?.read().await?),

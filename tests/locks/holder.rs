@@ -3,6 +3,7 @@
 //!
 //! Prints `held` once it holds the lock; then, for each line it reads, what its guard says: `held` or `lost`.
 
+use docent::locks::SharedMutex;
 use docent::{MultiLock, Mutex, RwLock, Semaphore};
 use docent_tests::contenders;
 use std::error::Error;
@@ -17,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Box::new(move || guard.is_held())
         }
         "shared" => {
-            let guard = Mutex::builder(&client, lock).share_in_process(3).build()?.acquire().await?;
+            let guard = SharedMutex::builder(&client, lock).limit(3).build()?.acquire().await?;
             Box::new(move || guard.is_held())
         }
         "read" => {

@@ -1,6 +1,6 @@
 //! Counters and timers of the feature `metrics`.
 
-use docent::locks::TimedLease;
+use docent::locks::{SharedMutex, TimedLease};
 use docent::queue::PutOptions;
 use docent::{
     Client, Config, ConnectionState, Election, Instance, LostReason, Mutex, Queue, Registry, RwLock,
@@ -209,7 +209,7 @@ fn each_turn_with_a_shared_ticket_is_counted_as_a_guard() {
         runtime.block_on(async {
             let server = Backend::Embedded.start().await;
             let client = builder(&server, server.connect_string()).label("one").connect().await.unwrap();
-            let mutex = Mutex::builder(&client, "/secret-path").share_in_process(9).build().unwrap();
+            let mutex = SharedMutex::builder(&client, "/secret-path").limit(9).build().unwrap();
             let mut second = Box::pin(mutex.acquire());
             let (first, ()) = tokio::join!(mutex.acquire(), async {
                 assert!(futures_util::poll!(second.as_mut()).is_pending());

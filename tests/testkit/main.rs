@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod each_request;
 mod fault_proxy;
 mod memory_net;
 mod texts;

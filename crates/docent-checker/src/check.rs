@@ -17,12 +17,12 @@ mod real_time;
 mod reentry;
 mod release;
 
+mod reader_fences;
 mod readers;
 mod starvation;
 mod step_down;
 mod wake_ups;
 mod writer;
-mod writer_fences;
 
 mod deleted_leader;
 mod enrolled;
@@ -31,8 +31,6 @@ mod onlookers;
 mod stability;
 mod succession;
 mod takeover;
-mod terms;
-mod turns;
 mod work;
 
 mod permits;
@@ -101,10 +99,8 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     starvation::check,
     step_down::check,
     wake_ups::check,
-    writer_fences::check,
+    reader_fences::check,
     one_leader::check,
-    terms::check,
-    turns::check,
     work::check,
     succession::check,
     enrolled::check,

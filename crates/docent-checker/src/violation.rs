@@ -42,14 +42,10 @@ pub enum Invariant {
     R4,
     /// Wake-ups of readers and writers: `wake_ups`.
     R5,
-    /// Fences of writers increase: `writer_fences`.
+    /// Fences of readers: `reader_fences`.
     R6,
     /// One leader: `one_leader`.
     E1,
-    /// Terms increase: `terms`.
-    E2,
-    /// Terms of a candidate follow each other: `turns`.
-    E3,
     /// Work is bound to its term: `work`.
     E4,
     /// Succession: `succession`.

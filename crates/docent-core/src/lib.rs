@@ -36,7 +36,7 @@ pub use client::{
     TransactionResult,
 };
 pub use error::{Error, ErrorKind};
-pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role, TurnFence};
+pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
 pub use hold::{Guard, Held};
 pub use line::Participant;
 pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
@@ -61,7 +61,7 @@ pub mod recipe {
         Hooks, RecipeKind, Stage, ViewLag, children_of_all, debug_handle, ensure_node, in_time,
         is_own_session, server_time, spawn, stage_reached, time_of_day,
     };
-    pub use crate::hold::{Hold, HoldSet, Relay, TurnOver};
+    pub use crate::hold::{Hold, HoldSet};
     pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
     pub use crate::line::{
         Ahead, ContenderName, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders,

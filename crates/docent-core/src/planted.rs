@@ -209,6 +209,46 @@ catalogue! {
     OwnFolderOfTheFirst = "own-folder-of-the-first",
     /// A service is not shown as long as one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
+    /// The fence is the number of the client's session, which all its guards have.
+    FenceOfTheSession = "fence-of-the-session",
+    /// All waiters of a line watch the first contender instead of their predecessor.
+    AllWatchTheFirst = "all-watch-the-first",
+    /// A release returns before the node is deleted.
+    ReleaseNotAwaited = "release-not-awaited",
+    /// An acquire with a timeout waits for twice as long.
+    TimeoutDoubled = "timeout-doubled",
+    /// A reader waits for the readers ahead of it, too.
+    ReaderWaitsForReaders = "reader-waits-for-readers",
+    /// A reader that was a writer has a fence of its own node instead of the writer's.
+    DowngradeLosesFence = "downgrade-loses-fence",
+    /// The transaction of a guard does not check that the guard's node is there.
+    TransactionUnchecked = "transaction-unchecked",
+    /// Work under a leadership that ran out is polled on for the longest grace, whichever was asked for.
+    GraceIsMargin = "grace-is-margin",
+    /// A waiter notices only after five seconds that its predecessor has left.
+    WaiterSleepsOn = "waiter-sleeps-on",
+    /// The deletion of a guard's node is noticed by the next heartbeat alone.
+    OwnDeletionUnseen = "own-deletion-unseen",
+    /// The work of a leader is dropped after five seconds, though its term is not lost.
+    TermEndsByItself = "term-ends-by-itself",
+    /// Who looks on at an election is told of no leader after the first.
+    OnlookerStopsLooking = "onlooker-stops-looking",
+    /// A set of locks counts as held, though one was lost while another was waited for.
+    SetUnproven = "set-unproven",
+    /// A member leaves a double barrier without waiting for the others.
+    LeavesAtOnce = "leaves-at-once",
+    /// A waiter goes on while the barrier is set.
+    BarrierIgnored = "barrier-ignored",
+    /// A view removes an instance at once, whatever its grace is.
+    GraceForgotten = "grace-forgotten",
+    /// An exact write without a reply is sent again without a look at its marker.
+    ExactWriteSentAgain = "exact-write-sent-again",
+    /// The lost links of a client are counted from zero in each session.
+    SuspensionsOfTheSession = "suspensions-of-the-session",
+    /// A call has twice its operation timeout.
+    DeadlineDoubled = "deadline-doubled",
+    /// The close of a client returns before its session has ended.
+    CloseNotAwaited = "close-not-awaited",
     /// A shutdown takes guards away without notifying their holders first.
     ShutdownNotAnnounced = "shutdown-not-announced"
         by "docent-tests --test election batteries::embedded::a_leader_is_told_of_a_shutdown",

@@ -1,6 +1,6 @@
 use crate::Leader;
 use docent_core::recipe::{Line, SyncStream};
-use docent_core::{Children, Error, ErrorKind, Node, Participant, WatchStream};
+use docent_core::{Children, Error, ErrorKind, Node, Participant, WatchStream, planted};
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
 use std::fmt;
@@ -146,6 +146,7 @@ impl Observer {
                     leader.identity = node.data;
                     Ok(Seen::Leads(Some((**leader).clone().into())))
                 }
+                Some(None) if planted!(OnlookerStopsLooking) => Ok(Seen::Unknown),
                 Some(None) => {
                     self.following = Following::Nothing;
                     Ok(Seen::Unknown)

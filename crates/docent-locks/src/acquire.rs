@@ -1,15 +1,17 @@
 //! Ways of an owner to a hold of a line. The locks differ in their lines only.
 
 use crate::error::after_wait;
-use crate::mutex::Cohort;
+use crate::lock_hold::LockHold;
 use crate::owner::{Access, OtherSide};
 use crate::progress::{Progress, Target, window};
+use crate::shared_mutex::Cohort;
 use crate::{AcquireError, NotAcquired, Owner};
 use docent_core::recipe::{self, Hold, Line};
 use docent_core::{Error, Lost, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -24,23 +26,25 @@ pub(crate) struct LockSide {
 
 impl LockSide {
     /// The line of a mutex, whose tickets the tasks of `cohort` share.
-    pub(crate) fn shared_in(cohort: Option<&Arc<Cohort>>, line: &Line) -> Self {
-        Self { line: line.clone(), other: None, cohort: cohort.cloned() }
+    pub(crate) fn shared_in(cohort: &Arc<Cohort>, line: &Line) -> Self {
+        Self { line: line.clone(), other: None, cohort: Some(Arc::clone(cohort)) }
     }
 
     /// Takes a ticket and waits for its turn, or waits for a turn with one that is shared.
-    fn wait(&self, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    fn wait(&self, progress: Progress) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
+        let line = self.line.clone();
         match &self.cohort {
-            None => wait(self.line.clone(), progress),
-            Some(cohort) => cohort.wait(self.line.clone(), progress),
+            None => async move { Ok(wait(line, progress).await?.into()) }.boxed(),
+            Some(cohort) => Arc::clone(cohort).wait(line, progress).boxed(),
         }
     }
 
     /// As [`wait`](Self::wait), if nobody is to be waited for.
-    fn attempt(&self, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+    fn attempt(&self, progress: Progress) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
+        let line = self.line.clone();
         match &self.cohort {
-            None => try_line(self.line.clone(), progress),
-            Some(cohort) => cohort.attempt(self.line.clone(), progress),
+            None => async move { Ok(try_line(line, progress).await?.into()) }.boxed(),
+            Some(cohort) => Arc::clone(cohort).attempt(line, progress).boxed(),
         }
     }
 
@@ -62,7 +66,7 @@ impl From<Line> for LockSide {
 }
 
 /// One more share in a hold, unless that is lost.
-pub(crate) fn reentered(hold: Arc<Hold>) -> Result<Arc<Hold>, Lost> {
+pub(crate) fn reentered<H: Deref<Target = Hold>>(hold: H) -> Result<H, Lost> {
     if planted!(ReentryNotBoundToGeneration) {
         return Ok(hold);
     }
@@ -104,17 +108,17 @@ pub(crate) async fn enter(
     owner: Option<Owner>,
     side: LockSide,
     progress: Progress,
-) -> Result<Arc<Hold>, AcquireError> {
+) -> Result<LockHold, AcquireError> {
     match owner {
-        None => side.wait(progress).await.map(Arc::new),
+        None => side.wait(progress).await,
         Some(owner) => Box::pin(enter_as(owner, side, progress)).await,
     }
 }
 
-async fn enter_as(owner: Owner, side: LockSide, progress: Progress) -> Result<Arc<Hold>, AcquireError> {
+async fn enter_as(owner: Owner, side: LockSide, progress: Progress) -> Result<LockHold, AcquireError> {
     let LockSide { line, other, .. } = &side;
     let key = line.key();
-    let acquire = |writer: Option<Arc<Hold>>| match writer {
+    let acquire = |writer: Option<LockHold>| match writer {
         None => side.wait(progress.clone()),
         Some(writer) => read_beside(writer, line.clone(), true),
     };
@@ -153,15 +157,15 @@ async fn after_another(line: &Line, error: AcquireError) -> Result<(), AcquireEr
 
 /// A reader in the place of `writer`; through an outage of the servers if it `waits`.
 fn read_beside(
-    writer: Arc<Hold>,
+    writer: LockHold,
     readers: Line,
     waits: bool,
-) -> BoxFuture<'static, Result<Hold, AcquireError>> {
+) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
     async move {
         loop {
             writer.check()?;
             match writer.beside(&readers).await {
-                Ok(hold) => return Ok(hold),
+                Ok(hold) => return Ok(hold.into()),
                 Err(error) if waits => readers.wait_out(error).await?,
                 Err(error) => return Err(error.into()),
             }
@@ -175,10 +179,10 @@ pub(crate) async fn try_enter(
     owner: Option<Owner>,
     side: LockSide,
     progress: Progress,
-) -> Result<Arc<Hold>, AcquireError> {
-    let Some(owner) = owner else { return side.attempt(progress).await.map(Arc::new) };
+) -> Result<LockHold, AcquireError> {
+    let Some(owner) = owner else { return side.attempt(progress).await };
     let LockSide { line, other, .. } = &side;
-    let acquire = |writer: Option<Arc<Hold>>| match writer {
+    let acquire = |writer: Option<LockHold>| match writer {
         None => side.attempt(progress),
         Some(writer) => read_beside(writer, line.clone(), false),
     };
@@ -198,6 +202,7 @@ pub(crate) fn with_timeout<T>(
     progress: Progress,
     acquire: impl Future<Output = Result<T, AcquireError>> + Send,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send {
+    let timeout = if planted!(TimeoutDoubled) { timeout * 2 } else { timeout };
     // As in `in_time`.
     let mut acquire = Box::pin(acquire);
     let (target, window) = (Box::new(target.into()), window(timeout));
@@ -228,17 +233,14 @@ async fn beside<T>(
 }
 
 /// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
-pub(crate) fn wait(line: Line, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move {
-        progress.entered(&line);
-        Ok(line.acquire_telling(None, |ticket| progress.took(ticket)).await?)
-    }
-    .boxed()
+pub(crate) async fn wait(line: Line, progress: Progress) -> Result<Hold, AcquireError> {
+    progress.entered(&line);
+    Ok(line.acquire_telling(None, |ticket| progress.took(ticket)).await?)
 }
 
 /// Takes a ticket only if it would not have to wait, and waits for nobody.
-pub(crate) fn try_line(line: Line, progress: Progress) -> BoxFuture<'static, Result<Hold, AcquireError>> {
-    async move { in_time(&line, &progress, try_tickets(&line, &progress)).await }.boxed()
+pub(crate) async fn try_line(line: Line, progress: Progress) -> Result<Hold, AcquireError> {
+    in_time(&line, &progress, try_tickets(&line, &progress)).await
 }
 
 async fn try_tickets(line: &Line, progress: &Progress) -> Result<Hold, AcquireError> {

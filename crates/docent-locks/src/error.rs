@@ -19,8 +19,8 @@ pub enum AcquireError {
     #[error("acquire: the owner's hold cannot be re-entered: {0}")]
     Lost(#[from] Lost),
     /// The owner reads, or waits to, and wants to write: it would wait for itself. Release the read lock
-    /// first, or write from the start and [`downgrade`](crate::WriteGuard::downgrade). Or it has a mutex by a
-    /// ticket that tasks [share](crate::MutexBuilder::share_in_process), and wants it by one of its own.
+    /// first, or write from the start and [`downgrade`](crate::WriteGuard::downgrade). Or it holds a
+    /// [`SharedMutex`](crate::SharedMutex), and wants to acquire a [`Mutex`](crate::Mutex) of the same path.
     #[error("acquire: the owner has it in another way, or waits to, and would wait for itself")]
     WouldDeadlock,
     /// The servers could not be reached or refused.

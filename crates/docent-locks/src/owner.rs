@@ -1,4 +1,5 @@
 use crate::AcquireError;
+use crate::lock_hold::{LockHold, WeakLockHold};
 use docent_core::recipe::{Hold, LineKey};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
@@ -65,7 +66,7 @@ impl Owner {
         &self,
         key: &LineKey,
         other: Option<&OtherSide>,
-        acquire: impl FnOnce(Option<Arc<Hold>>) -> BoxFuture<'static, Result<Hold, AcquireError>>,
+        acquire: impl FnOnce(Option<LockHold>) -> BoxFuture<'static, Result<LockHold, AcquireError>>,
     ) -> Result<Access, AcquireError> {
         let mut holds = self.0.lock();
         if let Some(access) = found(&holds, key) {
@@ -97,12 +98,12 @@ impl Owner {
         &self,
         key: LineKey,
         hold: Arc<Hold>,
-        exchange: impl FnOnce(Hold) -> BoxFuture<'static, Result<Hold, AcquireError>>,
+        exchange: impl FnOnce(Hold) -> BoxFuture<'static, Result<LockHold, AcquireError>>,
     ) -> Result<Exchange, Arc<Hold>> {
         let mut holds = self.0.lock();
         let hold = Arc::try_unwrap(hold)?;
         Ok(match found(&holds, &key) {
-            Some(Access::Held(beside)) if beside.is_held() => Exchange::Beside(hold, beside),
+            Some(Access::Held(LockHold::Own(beside))) if beside.is_held() => Exchange::Beside(hold, beside),
             _ => Exchange::Started(self.start(&mut holds, key, exchange(hold))),
         })
     }
@@ -111,7 +112,7 @@ impl Owner {
         &self,
         holds: &mut HashMap<LineKey, Slot>,
         key: LineKey,
-        acquire: BoxFuture<'static, Result<Hold, AcquireError>>,
+        acquire: BoxFuture<'static, Result<LockHold, AcquireError>>,
     ) -> Acquiring {
         if holds.len() == holds.capacity() {
             // Ended holds are forgotten before the table would grow.
@@ -146,11 +147,11 @@ impl fmt::Debug for Owner {
 /// An acquire that several calls of one owner wait for. It goes on while one of them does.
 pub(crate) type Acquiring = Shared<Acquire>;
 
-type Acquire = BoxFuture<'static, Result<Arc<Hold>, AcquireError>>;
+type Acquire = BoxFuture<'static, Result<LockHold, AcquireError>>;
 
 /// Way of an owner to a hold of a line.
 pub(crate) enum Access {
-    Held(Arc<Hold>),
+    Held(LockHold),
     Joined(Acquiring),
     Started(Acquiring),
     /// Once this acquire of the other side has ended.
@@ -179,13 +180,14 @@ struct Holds(Mutex<HashMap<LineKey, Slot>>);
 
 #[derive(Default)]
 struct Slot {
-    hold: Weak<Hold>,
+    hold: Option<WeakLockHold>,
     acquiring: Option<WeakShared<Acquire>>,
 }
 
 impl Slot {
     fn is_live(&self) -> bool {
-        self.hold.strong_count() > 0 || self.acquiring.as_ref().is_some_and(|a| a.upgrade().is_some())
+        self.hold.as_ref().is_some_and(WeakLockHold::is_live)
+            || self.acquiring.as_ref().is_some_and(|a| a.upgrade().is_some())
     }
 }
 
@@ -198,7 +200,7 @@ impl Holds {
 /// The hold of a line, or the acquire that is under way and has not failed.
 fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Access> {
     let slot = holds.get(key)?;
-    if let Some(hold) = slot.hold.upgrade() {
+    if let Some(hold) = slot.hold.as_ref().and_then(WeakLockHold::upgrade) {
         return Some(Access::Held(hold));
     }
     let acquiring = slot.acquiring.as_ref().and_then(WeakShared::upgrade)?;
@@ -217,12 +219,12 @@ fn would_deadlock(other: Access) -> AcquireError {
 async fn record(
     holds: Weak<Holds>,
     key: LineKey,
-    acquire: BoxFuture<'static, Result<Hold, AcquireError>>,
-) -> Result<Arc<Hold>, AcquireError> {
-    let hold = Arc::new(acquire.await?);
+    acquire: BoxFuture<'static, Result<LockHold, AcquireError>>,
+) -> Result<LockHold, AcquireError> {
+    let hold = acquire.await?;
     if let Some(holds) = holds.upgrade() {
         let mut holds = holds.lock();
-        holds.entry(key).or_default().hold = Arc::downgrade(&hold);
+        holds.entry(key).or_default().hold = Some(hold.downgrade());
     }
     Ok(hold)
 }

@@ -146,6 +146,24 @@ impl FaultProxy {
     }
 }
 
+impl FaultProxy {
+    /// Ends all sessions that came through.
+    pub(crate) async fn expire_all(&self) -> Result<(), ExpireError> {
+        for session in self.proxy.sessions().ids() {
+            match self.expire(session).await {
+                // One that has ended before.
+                Ok(()) | Err(ExpireError::Unknown(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add(&self, rule: Rule) -> Armed {
+        self.proxy.add(rule)
+    }
+}
+
 /// The first request of a kind about a node at `path` or below it.
 fn below(operation: Operation, path: &str) -> On {
     let path = path.to_owned();

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod each_poll;
+mod each_request;
 mod eventually;
 mod fault_proxy;
 mod in_line;
@@ -14,6 +16,8 @@ mod raw;
 mod real;
 
 pub use docent_server::{Armed, Operation};
+pub use each_poll::{abandon_at, drop_at_each_poll};
+pub use each_request::{FailedRun, FaultRun, LinkFault, break_each_request};
 pub use eventually::{NotMet, eventually};
 pub use fault_proxy::FaultProxy;
 pub use in_line::in_line;

@@ -64,7 +64,7 @@ pub mod election {
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md), [fencing a
 /// database](https://github.com/docent-rs/docent/blob/main/docs/guide/fencing.md).
 pub mod guard {
-    pub use docent_core::{Fence, Guard, Held, Lost, LostReason, ParseFenceError, TurnFence};
+    pub use docent_core::{Fence, Guard, Held, Lost, LostReason, ParseFenceError};
 }
 
 /// Queues: one with acknowledgements and dead letters, and the simple one of ZooKeeper's documentation.

@@ -3,14 +3,14 @@
 use super::until_in_line;
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Owner, Role};
-use docent::recipe::{ClaimRequest, ClaimResult, Hold, Line, Relay, TurnOver, claim_all};
+use docent::recipe::{ClaimRequest, ClaimResult, Line, claim_all};
 use docent::{CreateMode, ErrorKind, LostReason, RwLock};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{KIND, child_count, soon, until};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -233,48 +233,6 @@ both_backends! {
         }
     }
 
-    async fn stepping_down_dropped_at_any_poll_leaves_no_node(backend: Backend) {
-        let server = backend.start().await;
-        let (client, other) = (connect(&server).await, connect(&server).await);
-        let lock = RwLock::new(&client, "/lock").unwrap();
-        for polls in 0.. {
-            let written = soon(lock.write()).await.unwrap();
-            let done = {
-                let mut downgrade = pin!(written.downgrade());
-                let mut done = false;
-                for poll in 0..polls {
-                    if poll == 0 {
-                        done = downgrade.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
-                    } else {
-                        done = soon(poll_once_more(downgrade.as_mut())).await;
-                    }
-                    if done { break; }
-                }
-                done
-            };
-            until_in_line(&lock, 0).await;
-            let _ = soon(RwLock::new(&other, "/lock").unwrap().write()).await.unwrap();
-            until_in_line(&lock, 0).await;
-            if done { return; }
-            assert!(polls < 20, "it ends at some time");
-        }
-    }
-
-    async fn stepping_down_with_its_reply_on_the_way_leaves_no_node_when_it_is_dropped(backend: Backend) {
-        let server = backend.start().await;
-        let proxy = server.proxy().await;
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let lock = RwLock::new(&client, "/lock").unwrap();
-        let written = soon(lock.write()).await.unwrap();
-        let lost = proxy.add(Rule::on(OpCode::Multi).swallow_reply());
-        let downgrade = tokio::spawn(written.downgrade());
-        soon(lost.fired()).await;
-        downgrade.abort();
-        assert!(soon(downgrade).await.unwrap_err().is_cancelled());
-        proxy.reset().await;
-        until_in_line(&lock, 0).await;
-    }
-
     async fn a_lost_writer_cannot_step_down(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
@@ -339,40 +297,22 @@ both_backends! {
         assert!(error.to_string().contains("must be in a line"), "{error}");
     }
 
-    /// The next turn would be exclusive, and the reader hold beside it.
-    async fn a_turn_does_not_step_down(backend: Backend) {
+    /// The next lent hold would be exclusive, and the reader hold beside it.
+    async fn a_lent_hold_does_not_step_down(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (writers, readers) = Line::sides(&client, "/lock", &KIND, "w-", "r-").unwrap();
-        let relay = Relay::new(soon(writers.acquire(None)).await.unwrap(), || {});
-        let next = Arc::new(Next::default());
-        let turn = relay.turn(Duration::ZERO, next.clone());
-        let refused = [soon(turn.beside(&readers)).await, soon(turn.downgrade(&readers)).await];
-        assert!(next.0.lock().unwrap().as_ref().is_some_and(|hold| hold.is_held()), "the next turn begins");
+        let hold = soon(writers.acquire(None)).await.unwrap();
+        let lent = hold.lend(Duration::ZERO);
+        let refused = [soon(lent.beside(&readers)).await, soon(lent.downgrade(&readers)).await];
+        assert!(hold.may_be_lent_again() && hold.lend(Duration::ZERO).is_held(), "the hold is not affected");
         for refused in refused {
-            let error = refused.expect_err("a reader holds beside the next turn");
+            let error = refused.expect_err("a reader holds beside the next lent hold");
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
-            assert!(error.to_string().contains("/lock/") && error.to_string().contains("no turn"), "{error}");
+            assert!(error.to_string().contains("/lock/") && error.to_string().contains("lent"), "{error}");
         }
         assert_eq!(client.children("/lock").await.unwrap().names.len(), 1);
     }
-}
-
-/// Turn that follows another.
-#[derive(Default)]
-struct Next(Mutex<Option<Hold>>);
-
-impl TurnOver for Next {
-    fn over(self: Arc<Self>, relay: &Relay) -> bool {
-        let mut next = self.0.lock().unwrap();
-        let begins = next.is_none();
-        if begins {
-            *next = Some(relay.turn(Duration::ZERO, self.clone()));
-        }
-        begins
-    }
-
-    fn given_up(self: Arc<Self>) {}
 }
 
 /// Polls again once something happened; true when it was done.

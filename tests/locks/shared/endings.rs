@@ -1,13 +1,15 @@
 //! Losses and the end of a client.
 
-use super::{shared, waiters};
+use super::{shared, until_empty, waiters};
 use crate::connect;
 use docent::locks::AcquireError;
+use docent::recipe::Line;
 use docent::{ErrorKind, LostReason};
 use docent_battery::{Backend, both_backends};
-use docent_tests::{PATIENCE, soon};
+use docent_tests::{KIND, PATIENCE, soon};
 use futures_util::future::join_all;
 use futures_util::poll;
+use std::time::Duration;
 
 both_backends! {
     async fn a_loss_reaches_the_holder_and_the_others_take_a_new_ticket_at_once(backend: Backend) {
@@ -46,6 +48,39 @@ both_backends! {
         other.delete(&second.path(), None).await.unwrap();
         soon(second.lost()).await;
         assert!(second.token().is_cancelled() && !token.is_cancelled());
+    }
+
+    async fn a_token_is_not_cancelled_when_the_ticket_is_given_up(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let guard = soon(shared(&client, 9).acquire()).await.unwrap();
+        // The transaction keeps the state of the turn.
+        let (token, _late) = (guard.token(), guard.transaction());
+        soon(guard.release()).await.unwrap();
+        until_empty(&client).await;
+        assert!(!token.is_cancelled(), "a release is no loss");
+    }
+
+    async fn a_lent_hold_ends_with_the_hold_that_lent_it(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let line = Line::new(&client, "/lock", &KIND, "lent-").unwrap();
+        let hold = soon(line.acquire(None)).await.unwrap();
+        let first = hold.lend(Duration::ZERO);
+        soon(first.release()).await.unwrap();
+        assert!(hold.is_held() && hold.may_be_lent_again());
+        let second = hold.lend(Duration::ZERO);
+        let token = second.token();
+        soon(hold.release()).await.unwrap();
+        assert!(!second.is_held() && token.is_cancelled(), "its node is gone");
+        assert_eq!(soon(second.lost()).await, LostReason::Released);
+        // One that is lent by a lost hold is lost from the beginning.
+        let hold = soon(line.acquire(None)).await.unwrap();
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        soon(hold.lost()).await;
+        let late = hold.lend(Duration::ZERO);
+        assert!(!late.is_held() && late.token().is_cancelled() && !hold.may_be_lent_again());
+        assert_eq!(late.check().unwrap_err().reason, LostReason::SessionExpired);
     }
 
     async fn a_turn_that_was_lost_before_it_was_taken_is_not_taken(backend: Backend) {

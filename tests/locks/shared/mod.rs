@@ -6,8 +6,7 @@ mod turns;
 mod writes;
 
 use crate::connect;
-use docent::guard::TurnFence;
-use docent::locks::{AcquireError, MutexGuard};
+use docent::locks::{AcquireError, SharedMutex, SharedMutexGuard};
 use docent::{Client, Fence, Mutex};
 use docent_battery::{Backend, FrameKind, TestServer};
 use docent_proto::OpCode;
@@ -17,16 +16,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::task::JoinHandle;
 
-type Shared = Mutex<TurnFence>;
-type Waiting = JoinHandle<Result<MutexGuard<TurnFence>, AcquireError>>;
+type Waiting = JoinHandle<Result<SharedMutexGuard, AcquireError>>;
 
 /// The mutex at `/lock`, whose tickets are passed on so many times, however long that takes.
-fn shared(client: &Client, limit: u32) -> Shared {
-    Mutex::builder(client, "/lock").share_in_process(limit).share_for(PATIENCE * 10).build().unwrap()
+fn shared(client: &Client, limit: u32) -> SharedMutex {
+    SharedMutex::builder(client, "/lock").limit(limit).share_for(PATIENCE * 10).build().unwrap()
 }
 
 /// Tasks that wait one behind the other.
-async fn waiters(mutex: &Shared, count: usize) -> Vec<Waiting> {
+async fn waiters(mutex: &SharedMutex, count: usize) -> Vec<Waiting> {
     let polled = Arc::new(AtomicUsize::new(0));
     let wait = |_| {
         let (acquire, polled) = (mutex.acquire(), Arc::clone(&polled));
@@ -60,7 +58,7 @@ async fn until_empty(client: &Client) {
 #[tokio::test]
 async fn a_limit_of_zero_is_refused() {
     let client = Client::builder("127.0.0.1:1").build().unwrap();
-    let refused = Mutex::builder(&client, "/lock").share_in_process(0).build().unwrap_err();
+    let refused = SharedMutex::builder(&client, "/lock").limit(0).build().unwrap_err();
     assert!(refused.to_string().contains("the limit 0"), "{refused}");
 }
 

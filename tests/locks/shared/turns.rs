@@ -3,8 +3,7 @@
 use super::{Waiting, nodes, requests, shared, until_empty, waiters};
 use crate::connect;
 use crate::order::until_waiting;
-use docent::guard::TurnFence;
-use docent::locks::{AcquireError, Owner};
+use docent::locks::{AcquireError, Owner, SharedMutex, TurnFence};
 use docent::{CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
@@ -108,7 +107,7 @@ both_backends! {
     async fn after_its_time_a_ticket_is_not_passed_on(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let builder = Mutex::builder(&client, "/lock").share_in_process(100);
+        let builder = SharedMutex::builder(&client, "/lock").limit(100);
         let mutex = builder.share_for(Duration::ZERO).build().unwrap();
         let guard = soon(mutex.acquire()).await.unwrap();
         let waiting = waiters(&mutex, 2).await;

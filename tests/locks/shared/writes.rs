@@ -3,8 +3,7 @@
 use super::{shared, waiters};
 use crate::connect;
 use crate::order::until_waiting;
-use docent::guard::TurnFence;
-use docent::locks::MutexGuard;
+use docent::locks::{SharedMutexGuard, TurnFence};
 use docent::queue::AckError;
 use docent::recipe::VersionedNode;
 use docent::{CreateMode, ErrorKind, Lost, LostReason, Mutex, Queue};
@@ -76,7 +75,7 @@ both_backends! {
         let (first, data) = (soon(mutex.acquire()).await.unwrap(), "x".into());
         let mut waiting = waiters(&mutex, 2).await;
         // Bound to the turn by the transaction that goes in place of the node's own.
-        let with = |guard: &MutexGuard<TurnFence>, path| guard.transaction().create(path, "", CreateMode::Persistent);
+        let with = |guard: &SharedMutexGuard, path| guard.transaction().create(path, "", CreateMode::Persistent);
         soon(node.write(None, &data, |_| with(&first, "/done"))).await.unwrap();
         drop(first);
         let second = soon(waiting.remove(0)).await.unwrap().unwrap();

@@ -1,10 +1,11 @@
 use super::arena::{Arena, LONG, ProxiedContender};
 use super::asked::Asked;
 use super::cases::{Cases, Failure, ensure, soon};
-use super::polls::{abandon_at, poll_times};
 use super::recipe::{Contender, Recipe, Step};
 use super::round::{LINES, Line, leave, play, record, take};
 use crate::{Rule, TestServer};
+use docent_testkit::abandon_at;
+use docent_testkit::internals::poll_times;
 use std::pin::pin;
 
 /// More polls than any operation takes.

@@ -1,9 +1,9 @@
 use super::arena::{Arena, LONG};
 use super::cases::{Cases, Failure, PROMPT, ensure, longest_pause, soon};
-use super::polls::poll_times;
 use super::recipe::{Contender, Fault, Recipe, Step};
 use super::round::{Line, take};
 use crate::{RawError, TestServer};
+use docent_testkit::internals::poll_times;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;

@@ -163,6 +163,10 @@ impl ExactWrite {
     async fn settle(&mut self) -> Ended {
         let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
         let (generation, path, version) = (marker.generation.clone(), marker.path.clone(), marker.version);
+        if planted!(ExactWriteSentAgain) {
+            self.settled(None);
+            return Ended::NotApplied(Cause::LinkLost);
+        }
         if planted!(MarkerWithoutVersion) {
             return self.settle_by_absence().await;
         }

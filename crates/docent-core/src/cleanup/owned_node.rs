@@ -1,7 +1,7 @@
 use crate::guard::SessionGeneration;
 use docent_proto::MultiOp;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 
 /// Versions of a claim's node, which say how the claim was made (decision 28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub(crate) struct OwnedNode {
     claim: Option<Proof>,
     /// Set by the first handle that sees to its end, so that it is deleted once.
     left: AtomicBool,
+    /// Writes that are refused once this node is gone, and whose outcome is not known.
+    unsettled: AtomicUsize,
 }
 
 /// A claim on its way to the servers.
@@ -77,7 +79,14 @@ const EXISTS: u8 = 2;
 impl OwnedNode {
     /// A node whose name is ours alone.
     pub(crate) fn by_name(generation: Arc<SessionGeneration>, path: String, czxid: i64) -> Self {
-        Self { generation, path, czxid, claim: None, left: AtomicBool::new(false) }
+        Self {
+            generation,
+            path,
+            czxid,
+            claim: None,
+            left: AtomicBool::new(false),
+            unsettled: AtomicUsize::new(0),
+        }
     }
 
     /// The node of a claim that the transaction `czxid` made.
@@ -85,7 +94,7 @@ impl OwnedNode {
         let NewClaim { path, proof, handed_out, versions } = claim;
         let stage = AtomicU8::new(if handed_out { EXISTS } else { MISSING });
         let claim = Some(Proof { path: proof, stage, made_ahead: !handed_out, versions });
-        Self { generation, path, czxid, claim, left: AtomicBool::new(false) }
+        Self { generation, path, czxid, claim, left: AtomicBool::new(false), unsettled: AtomicUsize::new(0) }
     }
 
     /// Notes that the claim is being handed out: its proof may exist from now on.
@@ -169,5 +178,26 @@ impl OwnedNode {
     /// True for the first caller, which then sees to the node's end.
     pub(crate) fn leave(&self) -> bool {
         !self.left.swap(true, Ordering::AcqRel)
+    }
+
+    /// Counts a write that is refused once this node is gone, before the caller looks whether its guard is
+    /// held: the next guard with this node knows of the write, or the write is refused (decision 19).
+    pub(crate) fn begin_write(&self) {
+        self.unsettled.fetch_add(1, Ordering::SeqCst);
+        // A guard's end is stored and read with release and acquire alone. Here the write is counted, then
+        // the end is read; there the end is stored, then the count is read. With both fences one of the two
+        // sees the other.
+        fence(Ordering::SeqCst);
+    }
+
+    /// It is known whether the write was applied.
+    pub(crate) fn end_write(&self) {
+        self.unsettled.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// True when no write of an earlier guard may still be applied; for a caller that has ended that guard.
+    pub(crate) fn is_settled(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.unsettled.load(Ordering::SeqCst) == 0
     }
 }

@@ -265,6 +265,8 @@ fn publish(shared: &Shared, generation: &SessionGeneration, state: ConnectionSta
     shared.connection.send_modify(|connection| {
         connection.state = state;
         connection.generation = generation.number;
-        connection.suspensions += losses - generation.published_losses.swap(losses, Relaxed);
+        let known = generation.published_losses.swap(losses, Relaxed);
+        connection.suspensions =
+            if planted!(SuspensionsOfTheSession) { losses } else { connection.suspensions + losses - known };
     });
 }

@@ -1,9 +1,9 @@
 use super::commit::Exact;
 use super::while_held::{lost_before_reply, while_held};
 use super::{Client, commit};
-use crate::cleanup::{Near, children};
+use crate::cleanup::{Near, OwnedNode, children};
 use crate::error::{Error, ErrorKind};
-use crate::guard::{HoldState, LostReason, Unsettled};
+use crate::guard::{HoldState, LostReason};
 use crate::node::{CreateMode, Created, Stat, is_proof};
 use crate::operation::{Attempts, Idempotency, unexpected};
 use crate::session::{Cause, Lane, Outcome, Pending};
@@ -156,7 +156,7 @@ impl Transaction {
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
     pub async fn commit(self) -> Result<Vec<TransactionResult>, Error> {
-        Unsettled::new(&self.held).during(self.commit_plainly()).await
+        counted(nodes_of(&self.held), self.commit_plainly()).await
     }
 
     async fn commit_plainly(mut self) -> Result<Vec<TransactionResult>, Error> {
@@ -186,7 +186,7 @@ impl Transaction {
 
     /// As [`commit_exactly`](Self::commit_exactly), and says when it was applied, also if the reply was lost.
     pub(crate) async fn commit_marked(self) -> Result<Committed, Error> {
-        Unsettled::new(&self.held).during(self.commit_marked_once()).await
+        counted(nodes_of(&self.held), self.commit_marked_once()).await
     }
 
     async fn commit_marked_once(mut self) -> Result<Committed, Error> {
@@ -226,7 +226,7 @@ impl Transaction {
         ending: &[Arc<HoldState>],
         nodes: &[String],
     ) -> Result<Option<Vec<TransactionResult>>, Error> {
-        Unsettled::new(&self.held).during(self.commit_ending_once(operation, ending, nodes)).await
+        counted(nodes_of(&self.held), self.commit_ending_once(operation, ending, nodes)).await
     }
 
     async fn commit_ending_once(
@@ -445,7 +445,28 @@ async fn has_later_claim(ending: &[Arc<HoldState>], node: &str, deadline: Instan
 
 /// Checks of the nodes by which guards hold.
 fn checks(held: &[Arc<HoldState>]) -> Vec<MultiOp> {
+    if planted!(TransactionUnchecked) {
+        return Vec::new();
+    }
     held.iter().flat_map(|held| held.node.checks()).collect()
+}
+
+fn nodes_of(held: &[Arc<HoldState>]) -> Vec<Arc<OwnedNode>> {
+    held.iter().map(|held| Arc::clone(&held.node)).collect()
+}
+
+/// The outcome of a `write` that is refused once one of `nodes` is gone. They count it until it is known
+/// whether it was applied: for good if this future is dropped.
+async fn counted<T>(
+    nodes: Vec<Arc<OwnedNode>>,
+    write: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    nodes.iter().for_each(|node| node.begin_write());
+    let done = write.await;
+    if done.as_ref().err().is_none_or(|error| !error.may_have_applied()) {
+        nodes.iter().for_each(|node| node.end_write());
+    }
+    done
 }
 
 fn are_held(held: &[Arc<HoldState>], attempts: &Attempts<'_>) -> Result<(), Error> {

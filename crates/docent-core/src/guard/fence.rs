@@ -84,7 +84,7 @@ impl TryFrom<i64> for Fence {
 /// A text or number that is not a fence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("fence {0:?} must be a decimal number from 0 to 2^63 − 1")]
-pub struct ParseFenceError(pub(super) String);
+pub struct ParseFenceError(String);
 
 impl FromStr for Fence {
     type Err = ParseFenceError;

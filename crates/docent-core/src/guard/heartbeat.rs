@@ -265,6 +265,9 @@ async fn wait_until(generation: &SessionGeneration, deadline: Option<Timestamp>)
 /// it.
 async fn watch_own_node(held: Arc<HoldState>, readable: bool) -> String {
     until_deleted(&held, readable).await;
+    if planted!(OwnDeletionUnseen) {
+        return pending().await;
+    }
     held.mark_deleted();
     held.path().to_owned()
 }

@@ -1,7 +1,7 @@
 mod end;
 
 use self::end::End;
-use super::{Beginning, Fence, LostReason, SessionGeneration, Turns};
+use super::{Beginning, Fence, LostReason, SessionGeneration};
 use crate::cleanup::OwnedNode;
 use crate::client::Recipe;
 use crate::session::Watch;
@@ -9,8 +9,7 @@ use crate::session::lease::LeaseMark;
 use crate::telemetry::Series;
 use crate::time::Timestamp;
 use std::fmt;
-use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -38,10 +37,11 @@ pub(crate) struct HoldState {
     sets: Mutex<Vec<(u64, CancellationToken)>>,
     /// Gauge that is 1 while it is held. On the heap, because few have one.
     gauge: OnceLock<Box<Series>>,
-    /// State of the hold that this is a turn of.
-    ticket: Option<Arc<Self>>,
-    /// Set once others have it turn by turn: they are the guards, and are told of.
-    turns: OnceLock<Box<Turns>>,
+    /// State of the hold that lent this one.
+    lender: Option<Arc<Self>>,
+    /// State of the hold that this one lent last. Once there was one, metrics and log tell of the lent holds
+    /// instead of this one.
+    lent: Mutex<Option<Weak<Self>>>,
     _alive: TaskTrackerToken,
 }
 
@@ -56,9 +56,11 @@ impl HoldState {
     ) -> Self {
         let since = generation.clock.now();
         let alive = generation.held.alive.token();
+        let transaction =
+            if planted!(FenceOfTheSession) { generation.number.cast_signed() } else { node.czxid };
         Self {
             generation,
-            fence: Fence::from_czxid(node.czxid),
+            fence: Fence::from_czxid(transaction),
             node,
             recipe,
             since,
@@ -70,8 +72,8 @@ impl HoldState {
             revoked: CancellationToken::new(),
             sets: Mutex::default(),
             gauge: OnceLock::new(),
-            ticket: None,
-            turns: OnceLock::new(),
+            lender: None,
+            lent: Mutex::default(),
             _alive: alive,
         }
     }
@@ -81,53 +83,51 @@ impl HoldState {
     pub(crate) fn beside(&self, node: Arc<OwnedNode>, beginning: Beginning) -> Self {
         let generation = Arc::clone(&self.generation);
         let mut beside = Self::new(generation, node, self.recipe.clone(), self.mark, beginning, None);
-        beside.fence = self.fence;
+        if !planted!(DowngradeLosesFence) {
+            beside.fence = self.fence;
+        }
         beside
     }
 
-    /// State of a turn of this hold: of a guard that has this one's node, fence and lease until it is over.
-    /// It is not looked after for itself: this one passes its loss on.
-    pub(crate) fn turn(self: &Arc<Self>) -> Arc<Self> {
+    /// State of a hold that this one lends: with the same node, fence and lease, and lost with this one. It
+    /// is lost from the beginning if this one is, and metrics and log do not tell of it then.
+    pub(crate) fn lend(self: &Arc<Self>, waited: Duration) -> Arc<Self> {
         let lease = &self.generation.lease;
         let fresh = planted!(TurnAfterLoss).then(|| lease.mark(self.generation.clock.now())).flatten();
-        let mut turn = self.beside(Arc::clone(&self.node), Beginning::is_creation());
-        turn.mark = fresh.unwrap_or(self.mark);
-        turn.revoked = self.revoked.clone();
-        turn.ticket = Some(Arc::clone(self));
-        let turn = Arc::new(turn);
-        if let Some(turns) = self.turns() {
-            turns.begin(&turn);
+        let mut state = self.beside(Arc::clone(&self.node), Beginning::is_creation());
+        state.mark = fresh.unwrap_or(self.mark);
+        state.revoked = self.revoked.clone();
+        state.lender = Some(Arc::clone(self));
+        let state = Arc::new(state);
+        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        // `mark_lost` stores the end before it takes the lock: a loss at the same time is seen here, or finds
+        // the lent state there.
+        match self.end.get() {
+            Some(end) if !planted!(TurnAfterLoss) => {
+                let _ = state.end.set(*end);
+                state.token.cancel();
+            }
+            _ => {
+                let before = lent.replace(Arc::downgrade(&state));
+                drop(lent);
+                // The first one was counted when this one was acquired.
+                if before.is_some() {
+                    self.recipe.metrics.acquired(waited);
+                    self.recipe.metrics.passed_on();
+                }
+            }
         }
-        // The turn is known before the look: a loss at the same time finds it in `mark_lost` or here.
-        if let (Some(reason), false) = (self.lost_reason(), planted!(TurnAfterLoss)) {
-            turn.mark_lost(reason);
-        }
-        turn
+        state
     }
 
-    /// Lets others have it turn by turn: from now on they are told of, and this is not. `on_loss` is called
-    /// when it is lost.
-    pub(crate) fn share(&self, on_loss: impl Fn() + Send + Sync + 'static) {
-        self.turns.get_or_init(|| Box::new(Turns::new(on_loss)));
-        fence(Ordering::SeqCst);
-        if self.lost_reason().is_some() {
-            self.turns.get().into_iter().for_each(|turns| turns.tell());
-        }
+    /// State of the hold that was lent last; `None` when there never was one.
+    fn lent(&self) -> Option<Weak<Self>> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The turns of this hold, if it has them.
-    pub(crate) fn turns(&self) -> Option<&Turns> {
-        self.turns.get().map(|turns| &**turns)
-    }
-
-    /// True for the state of a turn.
-    pub(crate) fn is_turn(&self) -> bool {
-        self.ticket.is_some()
-    }
-
-    /// The turns of the hold that this is a turn of.
-    pub(crate) fn of_turns(&self) -> Option<&Turns> {
-        self.ticket.as_ref()?.turns()
+    /// True for the state of a lent hold.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lender.is_some()
     }
 
     /// Takes the watch on the node as it was made, if one is set.
@@ -235,7 +235,7 @@ impl HoldState {
 impl Drop for HoldState {
     fn drop(&mut self) {
         // Neither released nor lost: a panic kept a hold from being made of it.
-        if self.end.get().is_none() && self.ticket.is_none() {
+        if self.end.get().is_none() && !self.is_lent() {
             self.generation.held.ended();
         }
         // The node is deleted with the guard: that uses the watch up, and its removal would be one request

@@ -8,7 +8,7 @@
 //!   gone;
 //! - `SessionGeneration::end` and `SessionGeneration::add`: the session has ended, or the client was closed;
 //! - `HoldState::confirm`: after a lost link another node stands at the path;
-//! - `Turns::lost` and `HoldState::turn`: the hold that a guard is a turn of is lost;
+//! - `HoldState::mark_lost` itself: the hold that lent this one, or that this one lent, is lost;
 //! - above this folder, the operations that ask a quorum about the node: `verify`, transactions and
 //!   `downgrade`.
 
@@ -20,8 +20,6 @@ mod hold_state;
 mod hold_table;
 mod lost;
 mod role;
-mod turn_fence;
-mod turns;
 
 pub(crate) use beginning::Beginning;
 pub use fence::{Fence, ParseFenceError};
@@ -30,5 +28,3 @@ pub(crate) use hold_state::{HoldState, REVOKE};
 pub(crate) use hold_table::{HoldTable, UnderWay};
 pub use lost::{Lost, LostReason};
 pub use role::Role;
-pub use turn_fence::TurnFence;
-pub(crate) use turns::{Turns, Unsettled};

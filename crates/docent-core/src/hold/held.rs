@@ -63,7 +63,7 @@ impl Part {
     }
 
     fn fence(&self) -> Option<Fence> {
-        if self.state.is_turn() {
+        if self.state.is_lent() {
             return None;
         }
         let stepped_down = self.state.fence != Fence::from_czxid(self.state.node.czxid);
@@ -103,7 +103,7 @@ impl Held {
     /// `None` for:
     /// - a guard that was never exclusive, such as a reader's or a permit;
     /// - a set of locks: each lock has a fence;
-    /// - a turn on a ticket that tasks share: it has a [`TurnFence`](crate::TurnFence).
+    /// - a [lent](crate::recipe::Hold::lend) hold: others have had the same fence.
     pub fn fence(&self) -> Option<Fence> {
         match &self.0 {
             Parts::One(part) => part.fence(),

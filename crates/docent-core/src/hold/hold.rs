@@ -1,5 +1,4 @@
 use super::held::Part;
-use super::relay::Turn;
 use super::{Guard, Held, gone};
 use crate::cleanup::Deletion;
 use crate::client::{Client, Transaction, TransactionResult};
@@ -57,38 +56,25 @@ use std::time::Duration;
 #[must_use = "dropping a hold gives it up"]
 pub struct Hold {
     held: Held,
-    /// Set once the node's delete was handed to cleanup, for later.
-    later: bool,
-    /// Part in a relay: its end may be the beginning of another turn instead of the node's end.
-    turn: Option<Box<Turn>>,
+    /// True if its end is not that of the node: it is lent, or cleanup deletes the node later.
+    keeps_node: bool,
 }
 
 impl Hold {
     pub(crate) fn new(client: Client, subject: String, role: Role, state: Arc<HoldState>) -> Self {
         let held = Held::one(Part { client, subject, role, state });
-        Self { held, later: false, turn: None }
+        Self { held, keeps_node: false }
     }
 
     pub(super) fn part(&self) -> &Part {
         self.held.first()
     }
 
-    /// A turn of `hold`.
-    pub(super) fn of_turn(hold: &Self, state: Arc<HoldState>, turn: Turn) -> Self {
-        let held = Held::one(Part { state, ..hold.part().clone() });
-        Self { held, later: false, turn: Some(Box::new(turn)) }
-    }
-
-    pub(super) fn turn(&self) -> Option<&Turn> {
-        self.turn.as_deref()
-    }
-
     pub(crate) fn state(&self) -> &Arc<HoldState> {
         &self.part().state
     }
 
-    /// The fencing token. Of a turn it is that of the ticket, which others had and will have:
-    /// [`turn_fence`](Self::turn_fence) tells them apart.
+    /// The fencing token. A [lent](Self::lend) hold has that of the hold that lent it.
     pub fn fence(&self) -> Fence {
         self.state().fence
     }
@@ -120,6 +106,7 @@ impl Hold {
     /// As cancel safe as `future`.
     pub async fn run_with_grace<F: Future>(&self, grace: Duration, future: F) -> Result<F::Output, Lost> {
         let mut future = pin!(future);
+        let grace = if planted!(GraceIsMargin) { Duration::MAX } else { grace };
         let done = self.held.run(future.as_mut()).await;
         if done.is_err()
             && let Some(end) = self.state().grace_end(grace)
@@ -143,6 +130,34 @@ impl Hold {
         .await;
     }
 
+    /// Lends it: the lent hold has the same node, fence and lease, and an end and tokens of its own. It is
+    /// lost if this one is lost, and given up if this one ends. Its own release or drop leaves the node to
+    /// this one.
+    ///
+    /// So the tasks of a process can hold a place one after the other without a request in between. The
+    /// caller ends one lent hold before it lends again, and asks
+    /// [`may_be_lent_again`](Self::may_be_lent_again) in between. Once it was lent, the metrics and the log
+    /// count the lent holds instead of this one: each after the first as passed on to a task that `waited`.
+    pub fn lend(&self, waited: Duration) -> Self {
+        let held = Held::one(Part { state: self.state().lend(waited), ..self.part().clone() });
+        Self { held, keeps_node: true }
+    }
+
+    /// True for a hold that another one [lent](Self::lend).
+    pub fn is_lent(&self) -> bool {
+        self.state().is_lent()
+    }
+
+    /// True if it may be lent after a lent hold has ended: it is held, nobody asked for its place, the client
+    /// is not shutting down, and no transaction of an earlier lent hold may still be applied.
+    pub fn may_be_lent_again(&self) -> bool {
+        let (state, shared) = (self.state(), self.client().shared());
+        (planted!(TurnAfterLoss) || self.is_held())
+            && !state.revoked().is_cancelled()
+            && !shared.refuses(state.recipe().stage())
+            && state.node.is_settled()
+    }
+
     /// Gives it up and waits until its node is deleted.
     ///
     /// # Errors
@@ -159,19 +174,19 @@ impl Hold {
         Box::pin(gone).await
     }
 
-    /// Gives it up after `delay`, or when the client is closed: nobody else gets it before. A turn ends at
-    /// once.
+    /// Gives it up after `delay`, or when the client is closed: nobody else gets it before. A lent hold ends
+    /// at once.
     ///
     /// # Errors
     /// [`Lost`] when it had been lost before.
     pub fn release_after(mut self, delay: Duration) -> Result<(), Lost> {
         self.state().hand_over().map_err(|reason| Lost { reason })?;
-        if self.is_turn() {
+        if self.is_lent() {
             return Ok(());
         }
         self.state().generation.cleanup.delete_later(&self.state().node, delay);
         // The drop of this hold would delete the node at once.
-        self.later = true;
+        self.keeps_node = true;
         Ok(())
     }
 
@@ -197,7 +212,7 @@ impl Hold {
     /// results was lost. Errors name `operation`, the method that a user called.
     ///
     /// # Errors
-    /// `InvalidInput` when holds and transaction are not of one client, or one of the holds is a turn. `Lost`
+    /// `InvalidInput` when holds and transaction are not of one client, or one of the holds is lent. `Lost`
     /// when one was lost before the transaction was sent, one of the nodes is gone, or a guard that the
     /// transaction is bound to does not hold any more; that of the operation that failed, with its path.
     /// Nothing was applied then, and the holds are given up. `OutcomeUnknown` when a lease or the session
@@ -219,8 +234,9 @@ impl Hold {
         if !holds.iter().all(is_ours) || !transaction.is_of(first.client()) {
             return Err(Error::invalid_input(operation, "what ends in one step must be of one client"));
         }
-        if holds.iter().any(Self::is_turn) {
-            return Err(Error::invalid_input(operation, "a turn of a hold does not end by a transaction"));
+        if let Some(lent) = holds.iter().find(|hold| hold.is_lent()) {
+            let detail = format!("the hold of {:?} must not be lent", lent.path());
+            return Err(Error::invalid_input(operation, detail));
         }
         let (generation, stage) = (Arc::clone(&first.state().generation), first.state().recipe().stage());
         for hold in &holds {
@@ -269,10 +285,7 @@ impl Hold {
 
     /// Submits the delete of the node; `None` when another call did so before, or there is nothing to delete.
     pub(super) fn leave(&self) -> Option<Deletion> {
-        if let Some(turn) = &self.turn {
-            return turn.end();
-        }
-        if self.later {
+        if self.keeps_node {
             return None;
         }
         let node = &self.state().node;

@@ -61,10 +61,10 @@ impl HoldSet {
         let set = Self::new(holds)?;
         // `verify` asks for each node: all stood at the moment when the first was found, for all were made
         // before that.
-        let proven = if set.holds.len() > 1 { set.verify().await } else { Ok(()) };
+        let proven = if set.holds.len() > 1 && !planted!(SetUnproven) { set.verify().await } else { Ok(()) };
         match proven {
             Err(error) if !error.is_lost() => Err(error),
-            _ => Ok(set.is_held().then_some(set)),
+            _ => Ok((set.is_held() || planted!(SetUnproven)).then_some(set)),
         }
     }
 

@@ -5,7 +5,6 @@ mod held;
 #[expect(clippy::module_inception, reason = "the folder is about it")]
 mod hold;
 mod hold_set;
-mod relay;
 mod release;
 mod run_while;
 mod verify;
@@ -14,7 +13,6 @@ pub use guard::Guard;
 pub use held::Held;
 pub use hold::Hold;
 pub use hold_set::HoldSet;
-pub use relay::{Relay, TurnOver};
 pub(crate) use release::gone;
 use run_while::run_while;
 use verify::verify;

@@ -17,7 +17,7 @@ pub(crate) async fn gone(
     let error = |kind| Error::new(kind, operation).at(path);
     let lost = |reason| error(ErrorKind::Lost(reason));
     was_held.map_err(lost)?;
-    let Some(deletion) = deletion else { return Ok(()) };
+    let Some(deletion) = deletion.filter(|_| !planted!(ReleaseNotAwaited)) else { return Ok(()) };
     tokio::select! {
         // A reply that is there counts.
         biased;

@@ -22,9 +22,9 @@ impl Hold {
     /// between. It keeps its fence and its token.
     ///
     /// # Errors
-    /// `InvalidInput` when it is the hold of a claim, which is in no line, or a turn of a
-    /// [`Relay`](crate::recipe::Relay): the next one would begin, and be exclusive, beside the shared hold.
-    /// `Lost`, `NoAuth`, `Timeout`, `Closed`. The hold is given up then.
+    /// `InvalidInput` if it is the hold of a claim, which is in no line, or if it is [lent](Self::lend): the
+    /// next lent hold would be exclusive beside the shared one. `Lost`, `NoAuth`, `Timeout`, `Closed`. The
+    /// hold is given up then.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but the hold is given up.
@@ -48,8 +48,8 @@ impl Hold {
             let detail = format!("{:?} must be in a line", self.path());
             return Err(Error::invalid_input("downgrade", detail));
         }
-        if self.is_turn() {
-            let detail = format!("{:?} must be no turn of a hold that others go on with", self.path());
+        if self.is_lent() {
+            let detail = format!("the hold of {:?} must not be lent", self.path());
             return Err(Error::invalid_input("downgrade", detail));
         }
         let (path, czxid) = self.step_down(shared).await?;

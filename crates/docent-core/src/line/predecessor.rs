@@ -42,6 +42,9 @@ pub(super) async fn wait_for(
     match fired {
         Fired::Event(EventKind::Deleted) => {
             watches.forget(&target);
+            if planted!(WaiterSleepsOn) {
+                tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+            }
             // Events of a link come in the order of their transactions: a deletion of our own node before
             // that one has fired by now, though `select` may not have polled that watch since.
             if let Some(fired) = watches.own_fired() {

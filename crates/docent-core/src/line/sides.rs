@@ -23,6 +23,9 @@ impl Sides<'_> {
 
     /// True when a contender of this kind that is ahead has to go first.
     pub(super) fn waits_for(&self, role: Role) -> bool {
+        if planted!(ReaderWaitsForReaders) {
+            return true;
+        }
         self.own == Role::Exclusive || role == Role::Exclusive && !planted!(ReaderIgnoresWriter)
     }
 

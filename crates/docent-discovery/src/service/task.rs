@@ -229,7 +229,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
 
     fn is_gone(&mut self, name: Arc<str>) {
         self.state.unreadable.remove(&name);
-        if self.removal_grace.is_zero() {
+        if self.removal_grace.is_zero() || planted!(GraceForgotten) {
             self.state.remove(&name);
         } else if self.state.nodes.contains_key(&name) {
             let until = after(Instant::now(), self.removal_grace);

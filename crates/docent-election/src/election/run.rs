@@ -163,9 +163,15 @@ where
         }
     };
     let mut working = pin!(working);
+    let until_stopped = async {
+        match planted!(TermEndsByItself) {
+            true => tokio::time::sleep(std::time::Duration::from_secs(5)).await,
+            false => stopped(election, stop).await,
+        }
+    };
     tokio::select! {
         biased;
-        () = stopped(election, stop) => {}
+        () = until_stopped => {}
         done = &mut working => return done,
     }
     share.told.cancel();

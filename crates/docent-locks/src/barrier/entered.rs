@@ -1,6 +1,6 @@
 use super::DoubleBarrier;
-use docent_core::Error;
 use docent_core::recipe::{KeptNode, debug_handle};
+use docent_core::{Error, planted};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -53,6 +53,7 @@ impl Entered {
                     }
                     continue;
                 }
+                (_, false) if planted!(LeavesAtOnce) => return Ok(()),
                 ([first, ..], false) => first,
                 ([], false) if is_left_over => return barrier.remove_left_over().await,
                 ([], false) => return Ok(()),

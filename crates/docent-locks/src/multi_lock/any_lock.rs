@@ -1,5 +1,4 @@
 use crate::acquire::{LockSide, enter, try_enter};
-use crate::mutex::Fenced;
 use crate::progress::Progress;
 use crate::{AcquireError, Mutex, Owner, RwLock};
 use docent_core::recipe::{Hold, Line};
@@ -45,17 +44,17 @@ impl AnyLock {
             true => enter(owner, side, progress).await?,
             false => try_enter(owner, side, progress).await?,
         };
+        let hold = hold.own()?;
         let fence = match &self.0 {
-            Kind::Mutex(_) => Some(Fence::of(&hold).ok_or(AcquireError::WouldDeadlock)?),
             Kind::Read(_) => Held::fence(&hold),
-            Kind::Write(_) => Some(hold.fence()),
+            Kind::Mutex(_) | Kind::Write(_) => Some(hold.fence()),
         };
         Ok((hold, fence))
     }
 
     fn side(&self) -> LockSide {
         match &self.0 {
-            Kind::Mutex(mutex) => mutex.side(),
+            Kind::Mutex(mutex) => mutex.line.clone().into(),
             Kind::Read(lock) => lock.to_read(),
             Kind::Write(lock) => lock.to_write(),
         }

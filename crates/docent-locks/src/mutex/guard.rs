@@ -1,5 +1,3 @@
-use super::FenceKind;
-use crate::AcquireError;
 use crate::acquire::{reentered, release};
 use docent_core::recipe::Hold;
 use docent_core::{Error, Fence, Guard, Held, Lost};
@@ -11,44 +9,30 @@ use std::sync::Arc;
 /// of them is gone.
 ///
 /// It dereferences to [`Held`], which says whether it is still held, runs work for as long as it is, and
-/// writes to ZooKeeper only while it is. Where tasks [share tickets](crate::MutexBuilder::share_in_process) a
-/// [transaction](Held::transaction) is applied only in this guard's turn.
-///
-/// Where tasks [share tickets](crate::MutexBuilder::share_in_process) it is one turn with a ticket: what is
-/// said of the lock's node is true of all turns with it, and the guard is over at its own end.
+/// writes to ZooKeeper only while it is.
 ///
 /// # On drop
 /// The last guard's drop releases the lock in the background: the delete is submitted at once, and tried
 /// until it is done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when
-/// it is done. Of a shared ticket it is the beginning of the next task's turn instead, if there is to be one.
+/// it is done.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
-pub struct MutexGuard<F = Fence> {
+pub struct MutexGuard {
     hold: Arc<Hold>,
-    fence: F,
 }
 
-impl<F: FenceKind> MutexGuard<F> {
-    /// A guard of what an owner has.
-    ///
-    /// # Errors
-    /// `WouldDeadlock` when the hold has no such fence: it is a turn with a ticket that is shared.
-    pub(crate) fn new(hold: Arc<Hold>) -> Result<Self, AcquireError> {
-        let fence = F::of(&hold).ok_or(AcquireError::WouldDeadlock)?;
-        Ok(Self { hold, fence })
+impl MutexGuard {
+    pub(super) fn new(hold: Arc<Hold>) -> Self {
+        Self { hold }
     }
 
     /// The fencing token: higher than the fence of every earlier holder of this path. The same for all guards
     /// of a hold.
-    pub fn fence(&self) -> F {
-        self.fence
+    pub fn fence(&self) -> Fence {
+        self.hold.fence()
     }
 
     /// The path of the lock's node.
-    ///
-    /// Where tasks [share tickets](crate::MutexBuilder::share_in_process) the node is there for all turns
-    /// with a ticket: that it exists, as a check in a transaction of your own finds out, does not say that
-    /// this guard still has the lock. Only [`transaction`](Held::transaction) is bound to the turn.
     pub fn path(&self) -> String {
         self.hold.path()
     }
@@ -58,11 +42,10 @@ impl<F: FenceKind> MutexGuard<F> {
     /// # Errors
     /// [`Lost`] when the lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
-        Ok(Self { hold: reentered(Arc::clone(&self.hold))?, fence: self.fence })
+        Ok(Self::new(reentered(Arc::clone(&self.hold))?))
     }
 
-    /// Gives up this guard. The last guard of a hold waits until the lock's node is deleted; with a shared
-    /// ticket only where no other task has its turn now.
+    /// Gives up this guard. The last guard of a hold waits until the lock's node is deleted.
     ///
     /// # Errors
     /// `Lost` when the lock was lost before the servers answered. `Timeout` when no server could be reached
@@ -76,7 +59,7 @@ impl<F: FenceKind> MutexGuard<F> {
     }
 }
 
-impl<F: FenceKind> Deref for MutexGuard<F> {
+impl Deref for MutexGuard {
     type Target = Held;
 
     fn deref(&self) -> &Held {
@@ -84,7 +67,7 @@ impl<F: FenceKind> Deref for MutexGuard<F> {
     }
 }
 
-impl<F: FenceKind> Guard for MutexGuard<F> {
+impl Guard for MutexGuard {
     fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
         Self::release(self)
     }

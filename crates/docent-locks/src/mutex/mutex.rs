@@ -1,13 +1,11 @@
-use super::{Cohort, FenceKind, MutexBuilder};
-use crate::acquire::{LockSide, enter, try_enter, with_timeout};
+use super::MutexBuilder;
+use crate::acquire::{enter, try_enter, with_timeout};
 use crate::progress::Progress;
 use crate::{AcquireError, MutexGuard, Owner};
 use docent_core::recipe::{Line, debug_handle};
-use docent_core::{Client, Error, Fence, Participant};
+use docent_core::{Client, Error, Participant};
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A fair lock across processes, reentrant by [`Owner`].
@@ -35,10 +33,8 @@ use std::time::Duration;
 ///
 /// # Tasks of one process
 /// Tasks that contend for a mutex are contenders like any others: each hand-off goes through the servers, and
-/// with eight contenders an acquire and its release are up to six requests. Where many tasks contend, they
-/// [share tickets](MutexBuilder::share_in_process): then the type is `Mutex<TurnFence>`. The tasks have their
-/// turns in the order in which they came, and a task that leaves at the moment at which it gets its turn
-/// passes it on. When the ticket is lost, so is the guard that has it, and the others take a new one at once.
+/// with eight contenders an acquire and its release are up to six requests. If many tasks of one process
+/// contend, use a [`SharedMutex`](crate::SharedMutex).
 ///
 /// # Caveats
 /// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock
@@ -50,11 +46,8 @@ use std::time::Duration;
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for
 /// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
 #[derive(Clone)]
-pub struct Mutex<F = Fence> {
+pub struct Mutex {
     pub(crate) line: Line,
-    /// Tasks of the process that share tickets, if they do.
-    pub(super) cohort: Option<Arc<Cohort>>,
-    pub(super) fence: PhantomData<fn() -> F>,
 }
 
 impl Mutex {
@@ -74,22 +67,16 @@ impl Mutex {
 
     /// The mutex of this line.
     pub(crate) fn of(line: Line) -> Self {
-        Self { line, cohort: None, fence: PhantomData }
-    }
-}
-
-impl<F: FenceKind> Mutex<F> {
-    pub(crate) fn side(&self) -> LockSide {
-        LockSide::shared_in(self.cohort.as_ref(), &self.line)
+        Self { line }
     }
 
     fn enter(
         &self,
         owner: Option<Owner>,
         progress: Progress,
-    ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let acquire = enter(owner, self.side(), progress);
-        async move { MutexGuard::new(acquire.await?) }
+    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        let acquire = enter(owner, self.line.clone().into(), progress);
+        async move { Ok(MutexGuard::new(acquire.await?.own()?)) }
     }
 
     /// The path, as it was given.
@@ -105,13 +92,14 @@ impl<F: FenceKind> Mutex<F> {
     /// [`acquire_timeout`](Self::acquire_timeout) gives up.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `MixedKinds` when
+    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::WouldDeadlock`] when the owner
+    /// has the lock by a [`SharedMutex`](crate::SharedMutex). [`AcquireError::Core`] with `MixedKinds` when
     /// contenders of another kind stand at the path; `NoAuth`, `AuthFailed`, `ShortLease`,
     /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but you lose your place in the line.
-    pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
+    pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
         self.enter(Owner::current(), Progress::unrecorded())
     }
 
@@ -125,7 +113,7 @@ impl<F: FenceKind> Mutex<F> {
     pub fn acquire_as(
         &self,
         owner: &Owner,
-    ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
+    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
         self.enter(Some(owner.clone()), Progress::unrecorded())
     }
 
@@ -133,15 +121,14 @@ impl<F: FenceKind> Mutex<F> {
     /// is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it, be it a task that shares tickets
-    /// with this one, for which nothing is asked but who holds it; `Timeout` when it took longer
+    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer
     /// than the operation timeout in all; else as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
-        let acquire = try_enter(Owner::current(), self.side(), Progress::recorded());
-        async move { MutexGuard::new(acquire.await?) }
+    pub fn try_acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
+        let acquire = try_enter(Owner::current(), self.line.clone().into(), Progress::recorded());
+        async move { Ok(MutexGuard::new(acquire.await?.own()?)) }
     }
 
     /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
@@ -155,7 +142,7 @@ impl<F: FenceKind> Mutex<F> {
     pub fn acquire_timeout(
         &self,
         timeout: Duration,
-    ) -> impl Future<Output = Result<MutexGuard<F>, AcquireError>> + Send + use<F> {
+    ) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
         let progress = Progress::recorded();
         let acquire = self.enter(Owner::current(), progress.clone());
         with_timeout(timeout, self.line.clone(), progress, acquire)
@@ -168,7 +155,7 @@ impl<F: FenceKind> Mutex<F> {
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<F> {
+    pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
         let line = self.line.clone();
         async move { line.participants().await }
     }
@@ -184,7 +171,7 @@ impl<F: FenceKind> Mutex<F> {
     pub fn revoke(
         &self,
         participant: &Participant,
-    ) -> impl Future<Output = Result<(), Error>> + Send + use<F> {
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let (line, participant) = (self.line.clone(), participant.clone());
         async move { line.revoke(&participant).await }
     }
@@ -197,13 +184,13 @@ impl<F: FenceKind> Mutex<F> {
     ///
     /// # Cancel safety
     /// This method is cancel safe: doing it again does no harm.
-    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<F> {
+    pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.line.clone();
         async move { line.reset().await }
     }
 }
 
-impl<F> fmt::Debug for Mutex<F> {
+impl fmt::Debug for Mutex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_handle(f, "Mutex", self.line.path(), self.line.client()).finish_non_exhaustive()
     }

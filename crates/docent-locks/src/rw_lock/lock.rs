@@ -117,7 +117,7 @@ impl RwLock {
     /// This method is cancel safe.
     pub fn try_read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
         let acquire = try_enter(Owner::current(), self.to_read(), Progress::recorded());
-        async move { acquire.await.map(ReadGuard::new) }
+        async move { Ok(ReadGuard::new(acquire.await?.own()?)) }
     }
 
     /// As [`read`](Self::read), for at most `timeout`, which bounds the whole call.
@@ -176,7 +176,7 @@ impl RwLock {
     pub fn try_write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
         let (owner, readers) = (Owner::current(), self.readers.clone());
         let acquire = try_enter(owner.clone(), self.to_write(), Progress::recorded());
-        async move { Ok(WriteGuard::new(acquire.await?, owner.unwrap_or_default(), readers)) }
+        async move { Ok(WriteGuard::new(acquire.await?.own()?, owner.unwrap_or_default(), readers)) }
     }
 
     /// As [`write`](Self::write), for at most `timeout`, which bounds the whole call.
@@ -243,7 +243,7 @@ impl RwLock {
         progress: Progress,
     ) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
         let acquire = enter(owner, self.to_read(), progress);
-        async move { acquire.await.map(ReadGuard::new) }
+        async move { Ok(ReadGuard::new(acquire.await?.own()?)) }
     }
 
     fn enter_to_write(
@@ -253,7 +253,7 @@ impl RwLock {
     ) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
         let (owned, readers) = (owner.clone(), self.readers.clone());
         let acquire = enter(owner, self.to_write(), progress);
-        async move { Ok(WriteGuard::new(acquire.await?, owned.unwrap_or_default(), readers)) }
+        async move { Ok(WriteGuard::new(acquire.await?.own()?, owned.unwrap_or_default(), readers)) }
     }
 
     pub(crate) fn to_read(&self) -> LockSide {

@@ -1,5 +1,6 @@
 use super::ReadGuard;
 use crate::acquire::{reentered, release};
+use crate::lock_hold::LockHold;
 use crate::owner::Exchange;
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{Hold, Line};
@@ -66,7 +67,7 @@ impl WriteGuard {
     pub async fn downgrade(self) -> Result<ReadGuard, Error> {
         let Self { hold, owner, readers } = self;
         let key = readers.key();
-        let downgrade = |hold: Hold| async move { Ok(hold.downgrade(&readers).await?) }.boxed();
+        let downgrade = |hold: Hold| async move { Ok(hold.downgrade(&readers).await?.into()) }.boxed();
         let stepping_down = owner.exchange(key, hold, downgrade).map_err(|hold| {
             let others = Arc::strong_count(&hold).saturating_sub(1);
             let detail =
@@ -80,7 +81,7 @@ impl WriteGuard {
                 return Ok(ReadGuard::new(reading));
             }
         };
-        match stepping_down.await {
+        match stepping_down.await.and_then(LockHold::own) {
             Ok(hold) => Ok(ReadGuard::new(hold)),
             Err(AcquireError::Core(error)) => Err(error),
             Err(other) => Err(Error::invalid_input("downgrade", other.to_string())),

@@ -10,7 +10,7 @@ use docent::client::{
     Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode,
     ShutdownReport, StateWatcher,
 };
-use docent::guard::{Fence, Held, Lost, LostReason, ParseFenceError, TurnFence};
+use docent::guard::{Fence, Held, Lost, LostReason, ParseFenceError};
 use docent::node::CreatedOrSet;
 use docent::node::DeleteAllError;
 use docent::node::{
@@ -18,7 +18,7 @@ use docent::node::{
 };
 use docent::recipe::{
     Ahead, CasLoop, ClaimRequest, ClaimResult, Hold, HoldSet, HookPanic, Hooks, KeptNode, KeptNodeBuilder,
-    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Relay, Role, Series, SharedMap,
+    KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath, Participant, Role, Series, SharedMap,
     SharedMapIter, SharedNode, Stage, SyncStream, Ticket, TicketBatch, VersionedNode, ViewLag, WaitError,
 };
 use docent::server::{
@@ -35,7 +35,7 @@ rows! { shared:
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
     Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind, ProvedIdentity,
     RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
-    Fence, LostReason, TurnFence, Relay,
+    Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
     CreatedOrSet, KeptNodeBuilder, ViewLag, Ahead, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,
     Participant, Role, Series, SharedMap<Node>, SharedMapIter<'static, Node>, SharedNode, VersionedNode,

@@ -8,11 +8,10 @@ use docent::config::{
 };
 use docent::discovery::{Instance, Member, Membership, Registration, Registry, Service};
 use docent::election::{Election, Leadership};
-use docent::guard::TurnFence;
 use docent::inspect::Inspector;
 use docent::locks::{
     Barrier, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex, MutexGuard, Owner, Partitioner, Permit,
-    ReadGuard, RwLock, Semaphore, Share, SharedLimit, TimedLease, WriteGuard,
+    ReadGuard, RwLock, Semaphore, Share, SharedLimit, SharedMutex, SharedMutexGuard, TimedLease, WriteGuard,
 };
 use docent::node::{Acl, Transaction};
 use docent::queue::{DeadLetter, DeadLetters, Delivery, PutOptions, Queue, SimpleQueue};
@@ -23,7 +22,7 @@ use std::time::Duration;
 
 const T: Duration = Duration::from_secs(1);
 
-fn of_a_shared_mutex(mutex: &Mutex<TurnFence>, owner: &Owner) {
+fn of_a_shared_mutex(mutex: &SharedMutex, owner: &Owner) {
     free(mutex.acquire());
     free(mutex.acquire_as(owner));
     free(mutex.try_acquire());
@@ -106,7 +105,7 @@ macro_rules! guards {
 
 guards! {
     of_a_mutex_guard(MutexGuard) { release }
-    of_a_guard_of_a_turn(MutexGuard<TurnFence>) { release }
+    of_a_guard_of_a_turn(SharedMutexGuard) { release }
     of_a_read_guard(ReadGuard) { release }
     of_a_write_guard(WriteGuard) { release downgrade }
     of_a_permit(Permit) { release }

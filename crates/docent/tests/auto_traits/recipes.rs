@@ -16,17 +16,17 @@ use docent::discovery::{
     Unreadable, UriPart, UriSpec,
 };
 use docent::election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership};
-use docent::guard::TurnFence;
 use docent::locks::{
     AcquireError, AnyLock, Barrier, BarrierError, DoubleBarrier, Entered, MultiGuard, MultiLock, Mutex,
-    MutexBuilder, MutexGuard, NotAcquired, Obtained, Owner, Partitioner, PartitionerBuilder, Permit,
-    ReadGuard, RwLock, RwLockBuilder, Semaphore, SemaphoreBuilder, Share, ShareEnd, SharedLimit, TimedLease,
+    MutexBuilder, MutexGuard, NotAcquired, Obtained, Owner, ParseTurnFenceError, Partitioner,
+    PartitionerBuilder, Permit, ReadGuard, RwLock, RwLockBuilder, Semaphore, SemaphoreBuilder, Share,
+    ShareEnd, SharedLimit, SharedMutex, SharedMutexBuilder, SharedMutexGuard, TimedLease, TurnFence,
     WriteGuard,
 };
 use std::future::Ready;
 
 rows! { shared:
-    AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, Mutex<TurnFence>, MutexBuilder<TurnFence>, NotAcquired, Owner, RwLock,
+    AnyLock, Barrier, DoubleBarrier, MultiLock, Mutex, MutexBuilder, SharedMutex, SharedMutexBuilder, TurnFence, NotAcquired, Owner, RwLock,
     RwLockBuilder, Semaphore,
     SemaphoreBuilder, SharedLimit, PartitionerBuilder, ShareEnd, TimedLease, Obtained,
     Election, ElectionBuilder, ElectionLayout, Leader,
@@ -42,10 +42,10 @@ rows! { stream:
     Leaders, MemberChanges, ServiceChanges<u32>, ServiceNames, Subscription<u32>, TreeSubscription<u32>, TypedNodeChanges<u32>,
 }
 
-rows! { error: AcquireError, BarrierError, PickError, CodecError, CounterError, NodeError, PublishError, SubscribeError }
+rows! { error: AcquireError, BarrierError, ParseTurnFenceError, PickError, CodecError, CounterError, NodeError, PublishError, SubscribeError }
 
 unique! {
-    Entered, MultiGuard, MutexGuard, MutexGuard<TurnFence>, Partitioner, Permit, Share, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,
+    Entered, MultiGuard, MutexGuard, SharedMutexGuard, Partitioner, Permit, Share, ReadGuard, WriteGuard, Leadership, Member, Picked<u32>,
     Registration,
 }
 

@@ -4,13 +4,13 @@ use super::pace::Pace;
 use super::record::Record;
 use super::{ClientCtx, Workload};
 use docent::Mutex;
-use docent::guard::TurnFence;
-use docent::locks::{FenceKind, MutexGuard, Owner};
+use docent::guard::{Guard, Held};
+use docent::locks::{AcquireError, MutexGuard, Owner, SharedMutex, SharedMutexGuard, TurnFence};
 use docent_checker::{Ending, FencedResource, Role, Turn};
 use fastrand::Rng;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::time::Duration;
 
 /// Where the mutexes are.
@@ -63,20 +63,19 @@ impl MutexWorkload {
                 |record: &Record, guard: &MutexGuard| turn(record, guard.path(), guard.fence().into());
             return self.attempt_at(ctx, path, &mutex, granted, rng).await;
         }
-        let builder = Mutex::builder(&ctx.client, path).share_in_process(limit).share_for(time);
+        let builder = SharedMutex::builder(&ctx.client, path).limit(limit).share_for(time);
         let Ok(mutex) = builder.build() else { return ControlFlow::Break(()) };
-        let granted =
-            |record: &Record, guard: &MutexGuard<TurnFence>| turn(record, guard.path(), guard.fence());
+        let granted = |record: &Record, guard: &SharedMutexGuard| turn(record, guard.path(), guard.fence());
         self.attempt_at(ctx, path, &mutex, granted, rng).await
     }
 
     /// One attempt at `mutex`, which is at `path`.
-    async fn attempt_at<F: FenceKind>(
+    async fn attempt_at<M: AnyMutex>(
         &self,
         ctx: &ClientCtx,
         path: &str,
-        mutex: &Mutex<F>,
-        granted: impl Fn(&Record, &MutexGuard<F>),
+        mutex: &M,
+        granted: impl Fn(&Record, &M::Guard),
         rng: &mut Rng,
     ) -> ControlFlow<()> {
         if self.sharing.is_some() && rng.u8(..4) == 0 {
@@ -99,11 +98,11 @@ impl MutexWorkload {
     }
 
     /// Asks for the mutex, looks after nothing for a moment, in which it may have been given, and leaves.
-    async fn leave_late<F: FenceKind>(
+    async fn leave_late<M: AnyMutex>(
         &self,
         ctx: &ClientCtx,
         path: &str,
-        mutex: &Mutex<F>,
+        mutex: &M,
         rng: &mut Rng,
     ) -> ControlFlow<()> {
         let record = Record::begin(ctx, path, Role::Exclusive, None);
@@ -117,12 +116,12 @@ impl MutexWorkload {
     }
 
     /// Works while the mutex is held, up to its release.
-    async fn hold<F: FenceKind>(
+    async fn hold<M: AnyMutex>(
         &self,
         worker: Worker<'_>,
-        mutex: &Mutex<F>,
+        mutex: &M,
         owner: &Owner,
-        guard: MutexGuard<F>,
+        guard: M::Guard,
         rng: &mut Rng,
     ) {
         worker.toil(&guard, self.pace.span(worker.ctx, rng), rng).await;
@@ -130,7 +129,7 @@ impl MutexWorkload {
             return worker.give_up(guard, rng).await;
         }
         let again = match rng.u8(..3) {
-            0 => guard.reenter().ok(),
+            0 => M::reenter(&guard),
             1 => mutex.acquire_as(owner).await.ok(),
             _ => owner.clone().within(async { mutex.acquire().await }).await.ok(),
         };
@@ -152,3 +151,53 @@ impl Workload for MutexWorkload {
             .boxed_local()
     }
 }
+
+type Acquired<G> = Result<G, AcquireError>;
+
+/// A mutex, whether or not tasks share its tickets.
+trait AnyMutex {
+    type Guard: Guard + Deref<Target = Held>;
+
+    fn acquire(&self) -> impl Future<Output = Acquired<Self::Guard>> + Send + 'static;
+    fn acquire_as(&self, owner: &Owner) -> impl Future<Output = Acquired<Self::Guard>> + Send + 'static;
+    fn try_acquire(&self) -> impl Future<Output = Acquired<Self::Guard>> + Send + 'static;
+    fn acquire_timeout(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = Acquired<Self::Guard>> + Send + 'static;
+    fn reenter(guard: &Self::Guard) -> Option<Self::Guard>;
+}
+
+macro_rules! any_mutex {
+    ($mutex:ident, $guard:ident) => {
+        impl AnyMutex for $mutex {
+            type Guard = $guard;
+
+            fn acquire(&self) -> impl Future<Output = Acquired<$guard>> + Send + 'static {
+                $mutex::acquire(self)
+            }
+
+            fn acquire_as(&self, owner: &Owner) -> impl Future<Output = Acquired<$guard>> + Send + 'static {
+                $mutex::acquire_as(self, owner)
+            }
+
+            fn try_acquire(&self) -> impl Future<Output = Acquired<$guard>> + Send + 'static {
+                $mutex::try_acquire(self)
+            }
+
+            fn acquire_timeout(
+                &self,
+                limit: Duration,
+            ) -> impl Future<Output = Acquired<$guard>> + Send + 'static {
+                $mutex::acquire_timeout(self, limit)
+            }
+
+            fn reenter(guard: &$guard) -> Option<$guard> {
+                guard.reenter().ok()
+            }
+        }
+    };
+}
+
+any_mutex!(Mutex, MutexGuard);
+any_mutex!(SharedMutex, SharedMutexGuard);

@@ -34,7 +34,12 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         name: "rwlock",
         workload: |rng| Rc::new(RwLockWorkload::draw(rng)),
-        defects: &["reader-ignores-writer", "downgrade-takes-new-place"],
+        defects: &[
+            "reader-ignores-writer",
+            "downgrade-takes-new-place",
+            "reader-waits-for-readers",
+            "downgrade-loses-fence",
+        ],
     },
     Recipe {
         name: "semaphore",
@@ -44,17 +49,27 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         name: "multilock",
         workload: |rng| Rc::new(MultiLockWorkload::draw(rng)),
-        defects: &["part-of-set-kept"],
+        defects: &["part-of-set-kept", "set-unproven"],
     },
     Recipe {
         name: "barrier",
         workload: |rng| Rc::new(BarrierWorkload::draw(rng)),
-        defects: &["ready-of-earlier-round"],
+        defects: &["ready-of-earlier-round", "leaves-at-once", "barrier-ignored"],
     },
     Recipe {
         name: "election",
         workload: |rng| Rc::new(ElectionWorkload::draw(rng)),
-        defects: &["work-goes-on-after-loss", "out-after-session-end", "takeover-delay-forgotten"],
+        defects: &[
+            "work-goes-on-after-loss",
+            "out-after-session-end",
+            "takeover-delay-forgotten",
+            "transaction-unchecked",
+            "grace-is-margin",
+            "waiter-sleeps-on",
+            "own-deletion-unseen",
+            "term-ends-by-itself",
+            "onlooker-stops-looking",
+        ],
     },
     Recipe { name: "reign", workload: |rng| Rc::new(ElectionWorkload::steady(rng)), defects: &[] },
     Recipe {
@@ -96,12 +111,13 @@ const RECIPES: &[Recipe] = &[
             "known-without-watch",
             "deleted-unseen",
             "parts-by-length",
+            "grace-forgotten",
         ],
     },
     Recipe {
         name: "config",
         workload: |rng| Rc::new(ConfigWorkload::draw(rng)),
-        defects: &["older-after-newer", "guessed-version-not-sent"],
+        defects: &["older-after-newer", "guessed-version-not-sent", "exact-write-sent-again"],
     },
     Recipe {
         name: "streams",

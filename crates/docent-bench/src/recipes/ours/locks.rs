@@ -3,8 +3,10 @@ use super::series::Measured;
 use super::worker::{client, clients, close};
 use crate::recipes::order::{Answer, Order};
 use anyhow::Result;
-use docent::locks::FenceKind;
+use docent::guard::Guard;
+use docent::locks::{AcquireError, SharedMutex};
 use docent::{Mutex, RwLock};
+use std::future::Future;
 use tokio::task::JoinSet;
 
 /// One turn in this many of the read/write lock writes.
@@ -18,16 +20,19 @@ pub(super) async fn mutex(order: &Order) -> Result<Answer> {
     let mut crowd = Crowd::default();
     for client in &clients {
         let mutex = Mutex::new(client, &order.path)?;
-        crowd.spawn(contend(mutex, drops, crowd.done()));
+        crowd.spawn(contend(move || mutex.acquire(), drops, crowd.done()));
     }
     let answer = crowd.measure(order).await?;
     close(clients).await;
     Ok(answer)
 }
 
-async fn contend<F: FenceKind>(mutex: Mutex<F>, drops: bool, done: Done) -> Result<()> {
+async fn contend<G: Guard, F>(acquire: impl Fn() -> F, drops: bool, done: Done) -> Result<()>
+where
+    F: Future<Output = Result<G, AcquireError>>,
+{
     loop {
-        let guard = mutex.acquire().await?;
+        let guard = acquire().await?;
         done.add(1);
         match drops {
             true => drop(guard),
@@ -42,10 +47,11 @@ const LOCAL_TURNS: u32 = 1_000;
 /// `tasks` of one session contend for one mutex and share its tickets.
 pub(super) async fn shared(order: &Order) -> Result<Answer> {
     let client = client(order).await?;
-    let mutex = Mutex::builder(&client, &order.path).share_in_process(LOCAL_TURNS).build()?;
+    let mutex = SharedMutex::builder(&client, &order.path).limit(LOCAL_TURNS).build()?;
     let mut crowd = Crowd::default();
     for _ in 0..order.count("tasks") {
-        crowd.spawn(contend(mutex.clone(), false, crowd.done()));
+        let mutex = mutex.clone();
+        crowd.spawn(contend(move || mutex.acquire(), false, crowd.done()));
     }
     let answer = crowd.measure(order).await?;
     client.close().await;

@@ -6,7 +6,7 @@ use crate::session::Lane;
 use crate::time::{Timestamp, seconds, sleep_until};
 use docent_proto::Request;
 use std::future::pending;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::Weak;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -21,16 +21,24 @@ pub(super) enum End {
 impl HoldState {
     /// Marks the guard lost, unless it was released before. The first reason stays; it is returned.
     pub(crate) fn mark_lost(&self, reason: LostReason) -> LostReason {
+        // First of all: a hold that is lost is not lent again. It marks this one lost, too.
+        let reason = match &self.lender {
+            Some(lender) if !self.is_over() => lender.mark_lost(reason),
+            _ => reason,
+        };
         if self.end.set(End::Lost(reason, self.generation.clock.now())).is_ok() {
+            let lent = self.lent();
+            let current = lent.as_ref().and_then(Weak::upgrade).filter(|_| !planted!(TurnAfterLoss));
+            if let Some(lent) = current {
+                lent.mark_lost(reason);
+            }
             self.token.cancel();
             self.sets().iter().for_each(|(_, token)| token.cancel());
-            if self.turns().is_none() {
+            if lent.is_none() {
                 self.tell_loss(reason);
             }
             self.ended(Some(reason));
-            if let Some(ticket) = &self.ticket {
-                ticket.mark_lost(reason);
-            } else if reason == LostReason::LeaseExpired {
+            if reason == LostReason::LeaseExpired && !self.is_lent() {
                 if planted!(SessionClosedAtLoss) {
                     std::mem::forget(self.generation.session.submit(Request::CloseSession, Lane::Cleanup));
                 }
@@ -40,10 +48,6 @@ impl HoldState {
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
                 self.generation.cleanup.delete_lost(&self.node, margin);
             }
-            // The end is stored, then the turns are read; in `share` the other way round. With both fences
-            // one of the two sees the other.
-            fence(Ordering::SeqCst);
-            self.turns().into_iter().for_each(|turns| turns.lost(reason));
         }
         match self.end.get() {
             Some(End::Lost(reason, _)) => *reason,
@@ -87,6 +91,11 @@ impl HoldState {
     pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
         match self.end.set(End::Released) {
             Ok(()) => {
+                if let Some(lent) =
+                    self.lent().as_ref().and_then(Weak::upgrade).filter(|lent| !lent.is_over())
+                {
+                    lent.give_up();
+                }
                 self.ended(None);
                 Ok(())
             }
@@ -125,10 +134,10 @@ impl HoldState {
     }
 
     pub(super) fn ended(&self, lost: Option<LostReason>) {
-        if self.ticket.is_none() {
+        if !self.is_lent() {
             self.generation.held.ended();
         }
-        if self.turns().is_some() {
+        if self.lent().is_some() {
             return;
         }
         if let Some(gauge) = self.gauge.get() {

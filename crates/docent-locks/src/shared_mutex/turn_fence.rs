@@ -1,10 +1,10 @@
-use super::{Fence, ParseFenceError};
+use docent_core::Fence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Fencing token of a guard that shares a ticket with other tasks of its process: the ticket's [`Fence`], and
-/// the number of the guard's turn with it. It increases from one holder of a path to the next.
+/// Fencing token of a [`SharedMutexGuard`](crate::SharedMutexGuard): the ticket's [`Fence`], and the number
+/// of the guard's turn with it. It increases from one holder of a path to the next.
 ///
 /// It has no form of 64 bits, because none would be true: the next ticket in the line may have been created
 /// by the very next transaction, so that there is no number between the two, however many turns come between
@@ -18,12 +18,12 @@ use std::str::FromStr;
 /// it is ticket, dot and turn; texts do not sort as fences do.
 ///
 /// ```
-/// # use docent_core::TurnFence;
+/// # use docent_locks::TurnFence;
 /// let fence: TurnFence = "4294967301.7".parse()?;
 /// assert_eq!((fence.ticket().as_i64(), fence.turn()), (4294967301, 7));
 /// assert!(fence < "4294967301.10".parse()? && fence < "4294967302.0".parse()?);
 /// assert_eq!(TurnFence::new(fence.ticket(), fence.turn()), fence);
-/// # Ok::<(), docent_core::ParseFenceError>(())
+/// # Ok::<(), docent_locks::ParseTurnFenceError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TurnFence {
@@ -66,15 +66,20 @@ impl fmt::Display for TurnFence {
     }
 }
 
-impl FromStr for TurnFence {
-    type Err = ParseFenceError;
+/// A text that is not a [`TurnFence`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("fence {0:?} must be the decimal numbers of a ticket and a turn with a dot between them")]
+pub struct ParseTurnFenceError(String);
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl FromStr for TurnFence {
+    type Err = ParseTurnFenceError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTurnFenceError> {
         let parse = || {
             let (ticket, turn) = text.split_once('.')?;
             Some(Self { ticket: ticket.parse().ok()?, turn: turn.parse().ok()? })
         };
-        parse().ok_or_else(|| ParseFenceError(text.to_owned()))
+        parse().ok_or_else(|| ParseTurnFenceError(text.to_owned()))
     }
 }
 

@@ -1,0 +1,109 @@
+use super::cohort::Cohort;
+use super::loss::Loss;
+use super::turn_fence::TurnFence;
+use docent_core::Error;
+use docent_core::recipe::Hold;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Ticket that tasks share. It goes from one turn to the next.
+pub(super) struct Ticket {
+    pub(super) hold: Hold,
+    pub(super) loss: Arc<Loss>,
+    /// Number of the next turn.
+    pub(super) turns: u32,
+}
+
+/// Turn of a task with a ticket that tasks share.
+///
+/// # On drop
+/// The turn is over: the next one begins, or the ticket is given up. Never blocks or panics, also outside a
+/// runtime.
+pub(crate) struct Turn {
+    /// Lent by the hold of the ticket. It ends before the ticket goes on, because fields are dropped in
+    /// order.
+    lent: Hold,
+    fence: TurnFence,
+    end: TurnEnd,
+}
+
+impl Turn {
+    /// The next turn with `ticket`, for a task that `waited` for it.
+    pub(super) fn new(cohort: Arc<Cohort>, mut ticket: Ticket, waited: Duration) -> Self {
+        let lent = ticket.hold.lend(waited);
+        let fence = TurnFence::new(lent.fence(), ticket.turns);
+        ticket.turns += 1;
+        Self { lent, fence, end: TurnEnd { cohort, ticket: Some(ticket) } }
+    }
+
+    pub(super) fn fence(&self) -> TurnFence {
+        self.fence
+    }
+
+    /// Ends it. Waits until the ticket's node is deleted, if it is.
+    ///
+    /// # Errors
+    /// As [`Hold::release`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the turn ends in any case.
+    pub(crate) async fn release(self) -> Result<(), Error> {
+        let Self { lent, mut end, .. } = self;
+        let still_held = lent.check_for("release");
+        drop(lent);
+        match end.reach() {
+            Some(deleted) => deleted.await,
+            None => still_held,
+        }
+    }
+
+    /// Ends it without what its end leads to.
+    pub(super) fn into_ticket(self) -> Option<Ticket> {
+        let Self { lent, mut end, .. } = self;
+        drop(lent);
+        end.ticket.take()
+    }
+}
+
+/// What the end of a turn leads to.
+struct TurnEnd {
+    cohort: Arc<Cohort>,
+    /// `None` once the turn is over.
+    ticket: Option<Ticket>,
+}
+
+impl TurnEnd {
+    /// Begins the next turn, or gives the ticket up. Returns the delete of its node then.
+    fn reach(&mut self) -> Option<BoxFuture<'static, Result<(), Error>>> {
+        let ticket = self.ticket.take()?;
+        let ticket = self.cohort.pass_on(ticket)?;
+        let deleted = ticket.hold.give_up().boxed();
+        // Those who wait draw a ticket after the delete of this one.
+        self.cohort.wake_next();
+        Some(deleted)
+    }
+}
+
+impl Drop for TurnEnd {
+    fn drop(&mut self) {
+        drop(self.reach());
+    }
+}
+
+impl Deref for Turn {
+    type Target = Hold;
+
+    fn deref(&self) -> &Hold {
+        &self.lent
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lent.fmt(f)
+    }
+}

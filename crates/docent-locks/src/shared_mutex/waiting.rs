@@ -1,0 +1,137 @@
+use super::cohort::{Cohort, wake};
+use super::local_line::{Left, Step};
+use super::turn::Turn;
+use crate::AcquireError;
+use crate::acquire::{try_line, wait};
+use crate::progress::Progress;
+use docent_core::planted;
+use docent_core::recipe::{Hold, Line};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::runtime::{self, Handle};
+use tokio::time::Instant;
+use tracing::Span;
+
+/// Draw of a ticket, by one task after the other.
+pub(super) struct Draw {
+    acquiring: BoxFuture<'static, Result<Hold, AcquireError>>,
+    /// The runtime that its timers are of: where that is not driven any more they never fire.
+    runtime: Option<runtime::Id>,
+    /// Shows its ticket to each of them.
+    progress: Progress,
+}
+
+/// Wait of a task for its turn.
+///
+/// # On drop
+/// The task leaves. A turn that it was given goes to the next one, and so does the draw of a ticket; a task
+/// of another runtime draws anew.
+pub(super) struct Waiting {
+    cohort: Arc<Cohort>,
+    line: Line,
+    id: u64,
+    /// Time at which it came.
+    since: Instant,
+    /// Shows the ticket that it draws.
+    progress: Progress,
+    /// True when it waits for nobody.
+    tries: bool,
+    /// Set once it is in the line no more.
+    done: bool,
+}
+
+impl Waiting {
+    /// The wait of the task `id`, which came at `since`.
+    pub(super) fn new(
+        cohort: Arc<Cohort>,
+        line: Line,
+        id: u64,
+        since: Instant,
+        progress: Progress,
+        tries: bool,
+    ) -> Self {
+        Self { cohort, line, id, since, progress, tries, done: false }
+    }
+
+    fn draw(&self) -> Draw {
+        let (line, progress) = (self.line.clone(), Progress::recorded());
+        let acquiring = match self.tries {
+            true => try_line(line, progress.clone()).boxed(),
+            false => wait(line, progress.clone()).boxed(),
+        };
+        Draw { acquiring, runtime: runtime_id(), progress }
+    }
+}
+
+fn runtime_id() -> Option<runtime::Id> {
+    Handle::try_current().ok().map(|runtime| runtime.id())
+}
+
+impl Future for Waiting {
+    type Output = Result<Turn, AcquireError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut draw = loop {
+            let step = self.cohort.step(self.id, self.tries, cx.waker());
+            match step {
+                Step::Turn(turn) if turn.is_held() || planted!(TurnAfterLoss) => {
+                    self.done = true;
+                    Span::current().record("docent.fence", tracing::field::display(turn.fence()));
+                    return Poll::Ready(Ok(turn));
+                }
+                // It was lost before it was taken, as a ticket may be.
+                Step::Turn(lost) => {
+                    drop(lost);
+                    self.cohort.lock().wait_on(self.id, self.since);
+                }
+                Step::Draw => break self.draw(),
+                Step::Poll(draw) if draw.runtime == runtime_id() => break draw,
+                // It was begun by a task of another runtime. Its place in the line is lost.
+                Step::Poll(draw) => {
+                    drop(draw);
+                    break self.draw();
+                }
+                Step::Wait => return Poll::Pending,
+            }
+        };
+        match draw.acquiring.as_mut().poll(cx) {
+            Poll::Pending => {
+                // It may be a draw that another task began.
+                self.progress.share(&draw.progress);
+                self.cohort.lock().put_back(draw);
+                Poll::Pending
+            }
+            Poll::Ready(Ok(hold)) => {
+                self.done = true;
+                Poll::Ready(Ok(self.cohort.begin(self.id, hold)))
+            }
+            Poll::Ready(Err(error)) => {
+                self.done = true;
+                let next = self.cohort.lock().failed(self.id);
+                wake(next);
+                Poll::Ready(Err(error))
+            }
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        let Left { turn, draw, next } = self.cohort.lock().leave(self.id);
+        drop(draw);
+        wake(next);
+        if planted!(TurnForgottenOnCancel) {
+            turn.into_iter().for_each(std::mem::forget);
+            return;
+        }
+        // Its end is the beginning of the next turn.
+        drop(turn);
+    }
+}

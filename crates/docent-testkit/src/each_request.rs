@@ -1,0 +1,206 @@
+use crate::FaultProxy;
+use crate::proxy::Rule;
+use docent_proto::OpCode;
+use std::error::Error;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use tokio::net::{ToSocketAddrs, lookup_host};
+use tokio::time::timeout;
+
+/// Limit for one run.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How a link breaks at a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LinkFault {
+    /// The link is reset before the server gets the request.
+    Before,
+    /// The server applies the request. The link is reset instead of the reply.
+    After,
+    /// As `After`, and the sessions of the link have ended before there is another link.
+    SessionEnd,
+}
+
+impl LinkFault {
+    const ALL: [Self; 3] = [Self::Before, Self::After, Self::SessionEnd];
+}
+
+impl fmt::Display for LinkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Before => "the link broke before",
+            Self::After => "the link broke after",
+            Self::SessionEnd => "the link broke, and the session ended, after",
+        })
+    }
+}
+
+/// One run of a case by [`break_each_request`].
+#[derive(Debug)]
+pub struct FaultRun {
+    link: FaultProxy,
+    fault: LinkFault,
+    request: usize,
+    number: usize,
+    last: Arc<Mutex<Option<OpCode>>>,
+}
+
+impl FaultRun {
+    /// The address for the client whose link breaks.
+    pub fn connect_string(&self) -> String {
+        self.link.connect_string()
+    }
+
+    /// The proxy of that client.
+    pub fn link(&self) -> &FaultProxy {
+        &self.link
+    }
+
+    /// The number of this run, from 0. Use it in paths, so that each run has nodes of its own.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// How the link breaks.
+    pub fn fault(&self) -> LinkFault {
+        self.fault
+    }
+}
+
+impl fmt::Display for FaultRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} request {}", self.fault, self.request)?;
+        match *self.last.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(op) => write!(f, " ({op:?})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Tells of the run in which a case panicked.
+impl Drop for FaultRun {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("{self}");
+        }
+    }
+}
+
+/// Error of a case that failed in one run of [`break_each_request`].
+#[derive(Debug, thiserror::Error)]
+#[error("{run}: {source}")]
+pub struct FailedRun {
+    run: String,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+/// Runs `case` once for each request that it sends and each [`LinkFault`], and breaks the link at that
+/// request. Returns the number of requests.
+///
+/// The case connects its client to [`FaultRun::connect_string`], does what is to be tested, and checks the
+/// result. Requests are counted from the first one of the link. Pings are not counted, and neither is the
+/// handshake. The case should end what it began: requests that it leaves to the background may or may not be
+/// counted.
+///
+/// A fault of a session's end is only carried out if the case waits for its requests: a case that returns
+/// before that leaves the session alone.
+///
+/// # Errors
+/// [`FailedRun`] with the fault and the request if the case returns an error, or has not ended after 60 s. If
+/// it panics, the fault and the request are printed.
+///
+/// # Cancel safety
+/// This function is cancel safe: the run is dropped.
+///
+/// # Examples
+/// Whatever happens to the link, a counter is set to 1:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use docent::testkit::{FaultRun, break_each_request};
+/// use docent::{Client, Config, server::Server};
+/// use std::error::Error;
+///
+/// async fn publish(run: &FaultRun) -> Result<(), Box<dyn Error + Send + Sync>> {
+///     let client = Client::connect(run.connect_string()).await?;
+///     let limit = Config::<u32>::new(&client, &format!("/limits/{}", run.number()))?;
+///     while limit.publish(&1).await.is_err() {} // fails if the session ends meanwhile
+///     assert_eq!(limit.get().await?.map(|limit| *limit.value()), Some(1));
+///     client.close().await;
+///     Ok(())
+/// }
+///
+/// let server = Server::start().await?;
+/// let requests = break_each_request(server.connect_string(), publish).await?;
+/// assert!(requests >= 2);
+/// # Ok(()) }
+/// ```
+pub async fn break_each_request<E: Into<Box<dyn Error + Send + Sync>>>(
+    server: impl ToSocketAddrs,
+    case: impl AsyncFn(&FaultRun) -> Result<(), E>,
+) -> Result<usize, FailedRun> {
+    let failed = |run: &dyn fmt::Display, source| FailedRun { run: run.to_string(), source };
+    let address = match lookup_host(server).await.map(|mut addresses| addresses.next()) {
+        Ok(Some(address)) => address,
+        Ok(None) => return Err(failed(&"the server", "its name has no address".into())),
+        Err(error) => return Err(failed(&"the server", error.into())),
+    };
+    let (mut request, mut number) = (1, 0);
+    loop {
+        let mut reached = false;
+        for fault in LinkFault::ALL {
+            let link =
+                FaultProxy::start(address).await.map_err(|error| failed(&"the proxy", error.into()))?;
+            let run = FaultRun { link, fault, request, number, last: Arc::default() };
+            reached |= run.run(&case).await.map_err(|error| failed(&run, error))?;
+            number += 1;
+        }
+        if !reached {
+            return Ok(request - 1);
+        }
+        request += 1;
+    }
+}
+
+impl FaultRun {
+    /// Runs the `case`. True if it sent the request.
+    async fn run<E: Into<Box<dyn Error + Send + Sync>>>(
+        &self,
+        case: &impl AsyncFn(&Self) -> Result<(), E>,
+    ) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        let last = Arc::clone(&self.last);
+        let counted = Rule::on_any().when(move |request| {
+            let is_counted = request.op() != OpCode::Ping;
+            if is_counted {
+                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.op());
+            }
+            is_counted
+        });
+        let nth = counted.nth(self.request);
+        let armed = self.link.add(match self.fault {
+            LinkFault::Before => nth.reset_before(),
+            LinkFault::After => nth.reset_after(),
+            LinkFault::SessionEnd => nth.cut_after(),
+        });
+        let ending = async {
+            armed.fired().await;
+            if self.fault == LinkFault::SessionEnd {
+                self.link.expire_all().await?;
+                self.link.heal().await?;
+            }
+            std::future::pending::<Result<(), Box<dyn Error + Send + Sync>>>().await
+        };
+        tokio::select! {
+            done = timeout(LIMIT, case(self)) => match done {
+                Ok(done) => done.map_err(Into::into)?,
+                Err(_) => return Err(format!("the case has not ended after {LIMIT:?}").into()),
+            },
+            failed = ending => failed?,
+        }
+        Ok(armed.has_fired())
+    }
+}

@@ -1,0 +1,68 @@
+//! Cases that run once for each request, or each poll.
+
+use docent::testkit::{FaultRun, LinkFault, abandon_at, break_each_request, drop_at_each_poll};
+use docent::{Client, CreateMode, Error, server::Server};
+use std::error::Error as StdError;
+use std::sync::Mutex;
+
+type CaseResult = Result<(), Box<dyn StdError + Send + Sync>>;
+
+/// Three requests, of which the second fails if its outcome is not known.
+async fn case(run: &FaultRun) -> CaseResult {
+    let client = Client::connect(run.connect_string()).await?;
+    client.exists("/").await?;
+    client.create(&format!("/node-{}", run.number()), "", CreateMode::Persistent).await?;
+    client.exists("/").await?;
+    client.close().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_request_is_broken_in_each_way() {
+    let server = Server::start().await.unwrap();
+    let runs = Mutex::new(Vec::new());
+    let requests = break_each_request(server.connect_string(), async |run: &FaultRun| -> CaseResult {
+        runs.lock().unwrap().push((run.number(), run.fault()));
+        let client = Client::connect(run.connect_string()).await?;
+        let _ = client.exists("/").await;
+        let _ = client.create(&format!("/node-{}", run.number()), "", CreateMode::Persistent).await;
+        client.close().await;
+        Ok(())
+    });
+    let requests = requests.await.unwrap();
+    // The client looks for what it created where the reply was lost: that is a request, too.
+    assert!(requests >= 3, "{requests} requests");
+    let runs = runs.lock().unwrap().clone();
+    assert_eq!(runs.len(), (requests + 1) * 3);
+    assert!(runs.iter().enumerate().all(|(place, (number, _))| place == *number));
+    for fault in [LinkFault::Before, LinkFault::After, LinkFault::SessionEnd] {
+        assert_eq!(runs.iter().filter(|(_, of)| *of == fault).count(), requests + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_case_that_fails_is_told_with_its_fault_and_request() {
+    let server = Server::start().await.unwrap();
+    let refused = async |run: &FaultRun| -> CaseResult {
+        case(run).await.map_err(|error| format!("run {}: {error}", run.number()).into())
+    };
+    let failed = break_each_request(server.connect_string(), refused).await;
+    // The outcome of a plain create cannot be found out.
+    let failed = failed.unwrap_err().to_string();
+    assert!(failed.starts_with("the link broke before request 2 (Create2): run 3: create"), "{failed}");
+}
+
+#[tokio::test]
+async fn a_future_is_dropped_at_each_poll_until_it_is_done() {
+    let server = Server::start().await.unwrap();
+    let client = Client::connect(server.connect_string()).await.unwrap();
+    let waits = drop_at_each_poll(async |polls| {
+        Ok::<_, Error>(abandon_at(polls, client.exists("/")).await.transpose()?.is_some())
+    });
+    assert!(waits.await.unwrap() >= 1);
+    let refused = drop_at_each_poll(async |polls| match polls {
+        3 => Err("the third"),
+        _ => Ok(false),
+    });
+    assert_eq!(refused.await, Err("the third"));
+}
