@@ -227,7 +227,7 @@ catalogue! {
     GraceIsMargin = "grace-is-margin",
     /// A waiter notices only after five seconds that its predecessor has left.
     WaiterSleepsOn = "waiter-sleeps-on",
-    /// The deletion of a guard's node is noticed by the next heartbeat alone.
+    /// Neither its watch nor a heartbeat tells a holder that somebody deleted its node.
     OwnDeletionUnseen = "own-deletion-unseen",
     /// The work of a leader is dropped after five seconds, though its term is not lost.
     TermEndsByItself = "term-ends-by-itself",
@@ -243,6 +243,8 @@ catalogue! {
     GraceForgotten = "grace-forgotten",
     /// An exact write without a reply is sent again without a look at its marker.
     ExactWriteSentAgain = "exact-write-sent-again",
+    /// A compare and swap sets the node whatever its version.
+    CasWithoutVersion = "cas-without-version",
     /// The lost links of a client are counted from zero in each session.
     SuspensionsOfTheSession = "suspensions-of-the-session",
     /// A call has twice its operation timeout.

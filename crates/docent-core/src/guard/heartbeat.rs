@@ -211,7 +211,7 @@ impl Heartbeat<'_> {
         let behind = guards.split_off((index + 1).min(guards.len()));
         let failed = guards.pop()?;
         match code {
-            Code::NO_NODE => {
+            Code::NO_NODE if !planted!(OwnDeletionUnseen) => {
                 failed.mark_lost(LostReason::NodeDeleted);
             }
             // Somebody wrote to it, as one who asks for the place, or it may not be written: it is there, and

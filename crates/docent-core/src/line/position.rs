@@ -67,7 +67,11 @@ impl Position {
         for (sequence, name) in contenders {
             present |= name == own;
             if sequence < own_sequence {
-                if predecessor.is_none_or(|(nearest, _)| sequence > nearest) {
+                let is_nearer = |nearest| match planted!(AllWatchTheFirst) {
+                    true => sequence < nearest,
+                    false => sequence > nearest,
+                };
+                if predecessor.is_none_or(|(nearest, _)| is_nearer(nearest)) {
                     before = predecessor.replace((sequence, name));
                 } else if before.is_none_or(|(nearest, _)| sequence > nearest) {
                     before = Some((sequence, name));
@@ -78,7 +82,11 @@ impl Position {
             _ if !present => Self::Gone,
             None => Self::First,
             Some((_, name)) => {
-                let further = before.map_or(Further::Nobody, |(_, name)| Further::Before(name.clone()));
+                let further = match before {
+                    _ if planted!(AllWatchTheFirst) => Further::Unknown,
+                    Some((_, name)) => Further::Before(name.clone()),
+                    None => Further::Nobody,
+                };
                 Self::Behind { predecessor: name.clone(), further }
             }
         }

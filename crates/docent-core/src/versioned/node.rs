@@ -122,6 +122,7 @@ impl VersionedNode {
         for _ in 0..PARENT_ROUNDS {
             let transaction = self.client.transaction();
             let transaction = match seen {
+                Some(_) if planted!(CasWithoutVersion) => transaction.set(&self.path, data.clone(), None),
                 Some(seen) => transaction.set(&self.path, data.clone(), seen.version),
                 None => transaction.create(&self.path, data.clone(), CreateMode::Persistent),
             };

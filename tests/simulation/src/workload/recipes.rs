@@ -66,12 +66,15 @@ const RECIPES: &[Recipe] = &[
             "transaction-unchecked",
             "grace-is-margin",
             "waiter-sleeps-on",
-            "own-deletion-unseen",
             "term-ends-by-itself",
             "onlooker-stops-looking",
         ],
     },
-    Recipe { name: "reign", workload: |rng| Rc::new(ElectionWorkload::steady(rng)), defects: &[] },
+    Recipe {
+        name: "reign",
+        workload: |rng| Rc::new(ElectionWorkload::steady(rng)),
+        defects: &["own-deletion-unseen"],
+    },
     Recipe {
         name: "queue",
         workload: |rng| Rc::new(QueueWorkload::draw(rng)),
@@ -117,7 +120,12 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         name: "config",
         workload: |rng| Rc::new(ConfigWorkload::draw(rng)),
-        defects: &["older-after-newer", "guessed-version-not-sent", "exact-write-sent-again"],
+        defects: &[
+            "older-after-newer",
+            "guessed-version-not-sent",
+            "exact-write-sent-again",
+            "cas-without-version",
+        ],
     },
     Recipe {
         name: "streams",
