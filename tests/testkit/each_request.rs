@@ -53,6 +53,16 @@ async fn a_case_that_fails_is_told_with_its_fault_and_request() {
 }
 
 #[tokio::test]
+async fn a_case_without_requests_is_refused_and_an_error_without_a_fault_says_so() {
+    let server = Server::start().await.unwrap();
+    let none = break_each_request(server.connect_string(), async |_: &FaultRun| -> CaseResult { Ok(()) });
+    assert!(none.await.unwrap_err().to_string().contains("no request"));
+    let unbroken = async |_: &FaultRun| -> CaseResult { Err("its own error".into()) };
+    let unbroken = break_each_request(server.connect_string(), unbroken).await.unwrap_err().to_string();
+    assert_eq!(unbroken, "the link did not break: request 1 was not sent: its own error");
+}
+
+#[tokio::test]
 async fn a_future_is_dropped_at_each_poll_until_it_is_done() {
     let server = Server::start().await.unwrap();
     let client = Client::connect(server.connect_string()).await.unwrap();
@@ -64,5 +74,7 @@ async fn a_future_is_dropped_at_each_poll_until_it_is_done() {
         3 => Err("the third"),
         _ => Ok(false),
     });
-    assert_eq!(refused.await, Err("the third"));
+    assert_eq!(refused.await.unwrap_err().to_string(), "dropped after 3 polls: the third");
+    let never = drop_at_each_poll(async |_| Ok::<_, Error>(false));
+    assert!(never.await.unwrap_err().to_string().contains("1000 polls"));
 }

@@ -1,8 +1,16 @@
+use crate::FailedRun;
+use crate::each_request::LIMIT;
+use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use tokio::time::timeout;
 
-/// Polls `future` up to `polls` times, each when it asked for it; `None` when it was not done after that.
+/// Most polls of a case.
+const MOST: usize = 1_000;
+
+/// Polls `future` each time the task is polled, at most `polls` times. Returns `None` if it is not done by
+/// then.
 pub async fn poll_times<F: Future>(polls: usize, mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut left = polls;
     poll_fn(|cx| {
@@ -19,20 +27,21 @@ pub async fn poll_times<F: Future>(polls: usize, mut future: Pin<&mut F>) -> Opt
     .await
 }
 
-/// Polls `future` up to `polls` times, each when it asked for it, and drops it then. Returns `None` if it was
-/// not done.
+/// Polls `future` each time the task is polled, at most `polls` times, and drops it then. Returns `None` if
+/// it is not done by then. Await it alone, because every poll of the task counts.
 pub async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     poll_times(polls, pin!(future)).await
 }
 
-/// Drops a future at each point where it waits. Returns the number of these points.
+/// Drops a future after each poll that leaves it pending. Returns the number of those polls.
 ///
 /// `case` gets the number of polls that it is to allow, from 1 on. It passes its future and this number to
 /// [`abandon_at`], checks what the dropped future has left, and returns whether the future was done. The
 /// next call allows one poll more, until the future is done.
 ///
 /// # Errors
-/// The first error of `case`.
+/// [`FailedRun`] with the number of polls if `case` returns an error, or has not ended after 60 s, for
+/// example because a ticket remained; also if the future is not done after 1,000 polls.
 ///
 /// # Cancel safety
 /// This function is as cancel safe as `case`.
@@ -60,10 +69,18 @@ pub async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output>
 /// assert!(polls > 1);
 /// # Ok(()) }
 /// ```
-pub async fn drop_at_each_poll<E>(case: impl AsyncFn(usize) -> Result<bool, E>) -> Result<usize, E> {
-    let mut polls = 1;
-    while !case(polls).await? {
-        polls += 1;
+pub async fn drop_at_each_poll<E: Into<Box<dyn Error + Send + Sync>>>(
+    case: impl AsyncFn(usize) -> Result<bool, E>,
+) -> Result<usize, FailedRun> {
+    for polls in 1..=MOST {
+        let failed = |source| FailedRun { run: format!("dropped after {polls} polls"), source };
+        let done = timeout(LIMIT, case(polls)).await;
+        let done = done.map_err(|_| failed(format!("the case has not ended after {LIMIT:?}").into()))?;
+        if done.map_err(|error| failed(error.into()))? {
+            return Ok(polls - 1);
+        }
+        // A case that never waits would leave no time to others.
+        tokio::task::yield_now().await;
     }
-    Ok(polls - 1)
+    Err(FailedRun { run: "the case".to_owned(), source: format!("not done after {MOST} polls").into() })
 }

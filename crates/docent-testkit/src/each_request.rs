@@ -1,5 +1,5 @@
-use crate::FaultProxy;
 use crate::proxy::Rule;
+use crate::{Armed, FaultProxy};
 use docent_proto::OpCode;
 use std::error::Error;
 use std::fmt;
@@ -10,7 +10,10 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::time::timeout;
 
 /// Limit for one run.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// Most requests of a case.
+const MOST: usize = 1_000;
 
 /// How a link breaks at a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,7 +23,8 @@ pub enum LinkFault {
     Before,
     /// The server applies the request. The link is reset instead of the reply.
     After,
-    /// As `After`, and the sessions of the link have ended before there is another link.
+    /// As `After`, and all sessions that came through the proxy of the run have ended before there is another
+    /// link.
     SessionEnd,
 }
 
@@ -46,6 +50,7 @@ pub struct FaultRun {
     request: usize,
     number: usize,
     last: Arc<Mutex<Option<OpCode>>>,
+    armed: Armed,
 }
 
 impl FaultRun {
@@ -54,7 +59,7 @@ impl FaultRun {
         self.link.connect_string()
     }
 
-    /// The proxy of that client.
+    /// The proxy of that client. [`SessionEnd`](LinkFault::SessionEnd) [heals](FaultProxy::heal) it.
     pub fn link(&self) -> &FaultProxy {
         &self.link
     }
@@ -72,6 +77,9 @@ impl FaultRun {
 
 impl fmt::Display for FaultRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.armed.has_fired() {
+            return write!(f, "the link did not break: request {} was not sent", self.request);
+        }
         write!(f, "{} request {}", self.fault, self.request)?;
         match *self.last.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(op) => write!(f, " ({op:?})"),
@@ -89,16 +97,17 @@ impl Drop for FaultRun {
     }
 }
 
-/// Error of a case that failed in one run of [`break_each_request`].
+/// Error of a case that failed in one run of [`break_each_request`] or
+/// [`drop_at_each_poll`](crate::drop_at_each_poll).
 #[derive(Debug, thiserror::Error)]
 #[error("{run}: {source}")]
 pub struct FailedRun {
-    run: String,
-    source: Box<dyn Error + Send + Sync>,
+    pub(crate) run: String,
+    pub(crate) source: Box<dyn Error + Send + Sync>,
 }
 
-/// Runs `case` once for each request that it sends and each [`LinkFault`], and breaks the link at that
-/// request. Returns the number of requests.
+/// For each request that `case` sends and each [`LinkFault`], runs `case` and breaks the link at that
+/// request. The last runs have no fault. Returns the number of requests.
 ///
 /// The case connects its client to [`FaultRun::connect_string`], does what is to be tested, and checks the
 /// result. Requests are counted from the first one of the link. Pings are not counted, and neither is the
@@ -109,14 +118,15 @@ pub struct FailedRun {
 /// before that leaves the session alone.
 ///
 /// # Errors
-/// [`FailedRun`] with the fault and the request if the case returns an error, or has not ended after 60 s. If
-/// it panics, the fault and the request are printed.
+/// [`FailedRun`] with the fault and the request if the case returns an error, or has not ended after 60 s;
+/// also if the case sends no request, or 1,000 or more, or if the server or a proxy cannot be reached. If it
+/// panics, the fault and the request are printed.
 ///
 /// # Cancel safety
 /// This function is cancel safe: the run is dropped.
 ///
 /// # Examples
-/// Whatever happens to the link, a counter is set to 1:
+/// The limit is published whatever happens to the link:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -155,39 +165,46 @@ pub async fn break_each_request<E: Into<Box<dyn Error + Send + Sync>>>(
         for fault in LinkFault::ALL {
             let link =
                 FaultProxy::start(address).await.map_err(|error| failed(&"the proxy", error.into()))?;
-            let run = FaultRun { link, fault, request, number, last: Arc::default() };
+            let run = FaultRun::new(link, fault, request, number);
             reached |= run.run(&case).await.map_err(|error| failed(&run, error))?;
             number += 1;
         }
-        if !reached {
-            return Ok(request - 1);
+        match request {
+            1 if !reached => return Err(failed(&"the case", "it sent no request over the link".into())),
+            _ if !reached => return Ok(request - 1),
+            MOST => return Err(failed(&"the case", format!("it sent {MOST} requests or more").into())),
+            _ => request += 1,
         }
-        request += 1;
     }
 }
 
 impl FaultRun {
+    fn new(link: FaultProxy, fault: LinkFault, request: usize, number: usize) -> Self {
+        let last = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&last);
+        let counted = Rule::on_any().when(move |request| {
+            let is_counted = request.op() != OpCode::Ping;
+            if is_counted {
+                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.op());
+            }
+            is_counted
+        });
+        let nth = counted.nth(request);
+        let armed = link.add(match fault {
+            LinkFault::Before => nth.reset_before(),
+            LinkFault::After => nth.reset_after(),
+            LinkFault::SessionEnd => nth.cut_after(),
+        });
+        Self { link, fault, request, number, last, armed }
+    }
+
     /// Runs the `case`. True if it sent the request.
     async fn run<E: Into<Box<dyn Error + Send + Sync>>>(
         &self,
         case: &impl AsyncFn(&Self) -> Result<(), E>,
     ) -> Result<bool, Box<dyn Error + Send + Sync>> {
-        let last = Arc::clone(&self.last);
-        let counted = Rule::on_any().when(move |request| {
-            let is_counted = request.op() != OpCode::Ping;
-            if is_counted {
-                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.op());
-            }
-            is_counted
-        });
-        let nth = counted.nth(self.request);
-        let armed = self.link.add(match self.fault {
-            LinkFault::Before => nth.reset_before(),
-            LinkFault::After => nth.reset_after(),
-            LinkFault::SessionEnd => nth.cut_after(),
-        });
         let ending = async {
-            armed.fired().await;
+            self.armed.fired().await;
             if self.fault == LinkFault::SessionEnd {
                 self.link.expire_all().await?;
                 self.link.heal().await?;
@@ -201,6 +218,6 @@ impl FaultRun {
             },
             failed = ending => failed?,
         }
-        Ok(armed.has_fired())
+        Ok(self.armed.has_fired())
     }
 }

@@ -70,10 +70,13 @@ both_backends! {
         soon(first.release()).await.unwrap();
         assert!(hold.is_held() && hold.may_be_lent_again());
         let second = hold.lend(Duration::ZERO);
-        let token = second.token();
-        soon(hold.release()).await.unwrap();
-        assert!(!second.is_held() && token.is_cancelled(), "its node is gone");
+        let third = hold.lend(Duration::ZERO);
+        assert!(!second.is_held() && third.is_held(), "one is lent at a time");
         assert_eq!(soon(second.lost()).await, LostReason::Released);
+        let token = third.token();
+        soon(hold.release()).await.unwrap();
+        assert!(!third.is_held() && token.is_cancelled(), "its node is gone");
+        assert_eq!(soon(third.lost()).await, LostReason::Released);
         // One that is lent by a lost hold is lost from the beginning.
         let hold = soon(line.acquire(None)).await.unwrap();
         server.expire(client.session_id().unwrap()).await.unwrap();

@@ -111,9 +111,10 @@ impl HoldState {
                 let before = lent.replace(Arc::downgrade(&state));
                 drop(lent);
                 // The first one was counted when this one was acquired.
-                if before.is_some() {
+                if let Some(before) = before {
                     self.recipe.metrics.acquired(waited);
                     self.recipe.metrics.passed_on();
+                    before.upgrade().into_iter().for_each(|before| before.take_back());
                 }
             }
         }

@@ -130,26 +130,27 @@ impl Hold {
         .await;
     }
 
-    /// Lends it: the lent hold has the same node, fence and lease, and an end and tokens of its own. It is
-    /// lost if this one is lost, and given up if this one ends. Its own release or drop leaves the node to
-    /// this one.
+    /// Lends it: the lent hold shares this hold's node, fence, lease and revocation, and has its own end and
+    /// loss token. It is lost if this one is lost, and given up if this one ends. Its own release or drop
+    /// leaves the node to this one. [`Held::fence`] returns `None` for it.
     ///
-    /// So the tasks of a process can hold a place one after the other without a request in between. The
-    /// caller ends one lent hold before it lends again, and asks
-    /// [`may_be_lent_again`](Self::may_be_lent_again) in between. Once it was lent, the metrics and the log
-    /// count the lent holds instead of this one: each after the first as passed on to a task that `waited`.
+    /// So the tasks of a process can hold a place one after the other without a request in between. Before
+    /// you lend again, end the lent hold, then call [`may_be_lent_again`](Self::may_be_lent_again). A lent
+    /// hold that you did not end is given up. After the first `lend`, metrics and log report the lent holds
+    /// instead of this one. Each later one counts as an acquisition that took `waited`.
     pub fn lend(&self, waited: Duration) -> Self {
         let held = Held::one(Part { state: self.state().lend(waited), ..self.part().clone() });
         Self { held, keeps_node: true }
     }
 
-    /// True for a hold that another one [lent](Self::lend).
+    /// Returns whether this hold was made by [`lend`](Self::lend).
     pub fn is_lent(&self) -> bool {
         self.state().is_lent()
     }
 
-    /// True if it may be lent after a lent hold has ended: it is held, nobody asked for its place, the client
-    /// is not shutting down, and no transaction of an earlier lent hold may still be applied.
+    /// Returns whether this hold can be lent again, once the lent hold has ended: it is held, nobody asked
+    /// for its place, the client is not shutting down, and the outcome of every transaction that is bound to
+    /// its node is known.
     pub fn may_be_lent_again(&self) -> bool {
         let (state, shared) = (self.state(), self.client().shared());
         (planted!(TurnAfterLoss) || self.is_held())

@@ -24,17 +24,18 @@ impl SharedMutexBuilder {
         Self { mutex: MutexBuilder::new(client, path), limit: LIMIT, time: SHARE_FOR }
     }
 
-    /// The number of times that a ticket is passed on to another task; at least 1. Default 100.
+    /// The maximum number of times that a ticket is passed on to another task; at least 1. Default 100.
     ///
-    /// A contender in another process waits for at most this many turns more for each ticket ahead of it. A
-    /// high limit favours the tasks of this process, a low limit the other processes.
+    /// For each shared ticket ahead of it, a contender in another process waits for at most this many more
+    /// turns than for a plain ticket. A high limit favours the tasks of this process, a low limit the other
+    /// processes.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The longest time from the first turn with a ticket to the beginning of the last one. Default 1 s. A
-    /// turn lasts as long as its guard.
+    /// No turn begins later than this after the first turn with the same ticket. Default 1 s. A turn that has
+    /// begun is not cut short.
     pub fn share_for(mut self, time: Duration) -> Self {
         self.time = time;
         self

@@ -8,9 +8,9 @@ use std::ops::Deref;
 /// Holds a [`SharedMutex`](crate::SharedMutex). Several guards of one owner share a turn; the turn ends with
 /// the last of them.
 ///
-/// It dereferences to [`Held`], which returns whether it is still held, runs work while it is, and starts
-/// [transactions](Held::transaction) that are applied only in this turn. [`Held::fence`] is `None` for a
-/// turn: its fence is [`fence`](Self::fence).
+/// It dereferences to [`Held`], which tells whether the guard is held, runs work while it is, and starts
+/// [transactions](Held::transaction) that are applied only in this turn. For a turn [`Held::fence`] returns
+/// `None`: call [`fence`](Self::fence).
 ///
 /// # On drop
 /// The drop of the last guard ends the turn. If another task waits, and the [limits] allow it, that task has
@@ -19,7 +19,7 @@ use std::ops::Deref;
 ///
 /// [limits]: crate::SharedMutexBuilder::limit
 #[derive(Debug)]
-#[must_use = "the lock is released when the guard is dropped"]
+#[must_use = "the turn ends when its last guard is dropped"]
 pub struct SharedMutexGuard {
     hold: LockHold,
 }

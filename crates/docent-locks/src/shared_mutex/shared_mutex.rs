@@ -9,10 +9,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A [`Mutex`] whose tickets the tasks of a process share.
+/// A [`Mutex`] for many tasks of one process.
 ///
-/// The first task that waits takes a ticket at the servers. When its guard is dropped, the next task has the
-/// lock at once, without a request. Use it where many tasks of one process contend for a lock.
+/// The first task creates one node at the servers, its *ticket*. The tasks then hold the lock one after
+/// another with this ticket. Each holding is a *turn*. From one turn to the next the ticket is passed on at
+/// once, without a request.
 ///
 /// ```no_run
 /// # use docent_locks::SharedMutex;
@@ -38,21 +39,23 @@ use std::time::Duration;
 ///   increase.
 /// - The tasks have their turns in the order in which they came. A task that is cancelled when its turn comes
 ///   passes the turn on.
-/// - A ticket is passed on at most [`limit`](SharedMutexBuilder::limit) times, and for at most
-///   [`share_for`](SharedMutexBuilder::share_for). Then it is given up, and the tasks that wait take another
-///   one at the end of the line.
+/// - A ticket is passed on at most [`limit`](SharedMutexBuilder::limit) times, and no turn begins later than
+///   [`share_for`](SharedMutexBuilder::share_for) after the first one. Then the ticket is given up, and the
+///   tasks that wait take another one at the end of the line.
 /// - If the ticket is lost, its guard is lost. The other tasks take another ticket at once.
 ///
-/// A ticket is also given up if another participant [asks](Self::revoke) for it, if the client is shut down,
-/// and if a guard's [transaction](docent_core::Held::transaction) may still be applied because its reply was
-/// lost or not waited for.
+/// At the end of a turn the ticket is also given up if no task waits, if a participant has
+/// [asked](Self::revoke) for it, if the client is shut down, or if a guard's
+/// [transaction](docent_core::Held::transaction) may still be applied because its reply was lost or not
+/// waited for.
 ///
 /// # Fences
 /// A number of 64 bits cannot tell two turns apart, so the guards have a [`TurnFence`](crate::TurnFence).
 ///
 /// # Re-entry
 /// By [`Owner`], as with `Mutex`. An owner that holds a `SharedMutex` cannot acquire a `Mutex` of the same
-/// path: it gets [`WouldDeadlock`](AcquireError::WouldDeadlock).
+/// path: it gets [`WouldDeadlock`](AcquireError::WouldDeadlock). An owner that holds the `Mutex` re-enters it
+/// by the `SharedMutex`: that guard has turn 0, and its ticket is not passed on.
 ///
 /// Source: "Lock Cohorting" by Dice, Marathe and Shavit (2012), with the process as the cohort.
 #[derive(Clone)]

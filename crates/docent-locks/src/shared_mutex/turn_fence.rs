@@ -6,10 +6,9 @@ use std::str::FromStr;
 /// Fencing token of a [`SharedMutexGuard`](crate::SharedMutexGuard): the ticket's [`Fence`], and the number
 /// of the guard's turn with it. It increases from one holder of a path to the next.
 ///
-/// It has no form of 64 bits, because none would be true: the next ticket in the line may have been created
-/// by the very next transaction, so that there is no number between the two, however many turns come between
-/// them. For the same reason the number of a later transaction, as of a write to the ticket's node, is no
-/// fence: a waiter whose ticket is older than that write would come after it with a lower one.
+/// It does not fit in 64 bits. Fences of tickets are transaction ids, and the id of the next ticket may be
+/// one higher, so that no number is left for the turns between the two. The id of a later write does not work
+/// either: a waiting ticket may be older than that write, and its fence would be too low.
 ///
 /// # In databases and messages
 /// Two columns, compared as a row: `(ticket, turn) <= (?, ?)`, which PostgreSQL and SQLite (3.15 or later)

@@ -95,6 +95,8 @@ impl Future for Waiting {
                     drop(draw);
                     break self.draw();
                 }
+                // Another task came at the moment at which the ticket was lost.
+                Step::Wait if self.tries => return Poll::Ready(Err(AcquireError::busy(self.line.path()))),
                 Step::Wait => return Poll::Pending,
             }
         };

@@ -91,11 +91,7 @@ impl HoldState {
     pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
         match self.end.set(End::Released) {
             Ok(()) => {
-                if let Some(lent) =
-                    self.lent().as_ref().and_then(Weak::upgrade).filter(|lent| !lent.is_over())
-                {
-                    lent.give_up();
-                }
+                self.lent().as_ref().and_then(Weak::upgrade).into_iter().for_each(|lent| lent.take_back());
                 self.ended(None);
                 Ok(())
             }
@@ -103,6 +99,16 @@ impl HoldState {
                 Some(End::Lost(reason, _)) => Err(*reason),
                 _ => Ok(()),
             },
+        }
+    }
+
+    /// Gives the guard up for the hold that lent it, unless it has ended: all who share it are told.
+    pub(super) fn take_back(&self) {
+        if self.end.set(End::Released).is_ok() {
+            self.lent().as_ref().and_then(Weak::upgrade).into_iter().for_each(|lent| lent.take_back());
+            self.ended(None);
+            self.token.cancel();
+            self.sets().iter().for_each(|(_, token)| token.cancel());
         }
     }
 
@@ -137,11 +143,11 @@ impl HoldState {
         if !self.is_lent() {
             self.generation.held.ended();
         }
-        if self.lent().is_some() {
-            return;
-        }
         if let Some(gauge) = self.gauge.get() {
             gauge.set(0.0);
+        }
+        if self.lent().is_some() {
+            return;
         }
         let held = self.generation.clock.now().since(self.since);
         self.recipe.metrics.ended(held, lost.map(LostReason::label));
