@@ -28,7 +28,11 @@ STATES = {"connected": KazooState.CONNECTED, "suspended": KazooState.SUSPENDED, 
 
 class Session:
     def __init__(self, connect_string, timeout):
-        self.client = KazooClient(hosts=connect_string, timeout=int(timeout) / 1000)
+        timeout = int(timeout) / 1000
+        # By default the pause between attempts to connect doubles up to an hour. After an outage shorter than the
+        # session, the next attempt could then come after the session has expired.
+        retry = {"max_tries": -1, "max_delay": timeout / 8}
+        self.client = KazooClient(hosts=connect_string, timeout=timeout, connection_retry=retry)
         self.events = queue.Queue()
         self.states = []
         self.state_changed = threading.Condition()

@@ -117,7 +117,10 @@ KINDS = {
 
 
 def main(connect_string, session_timeout):
-    client = KazooClient(hosts=connect_string, timeout=int(session_timeout) / 1000)
+    timeout = int(session_timeout) / 1000
+    # By default the pause between attempts to connect doubles up to an hour, and a session can expire during it.
+    retry = {"max_tries": -1, "max_delay": timeout / 8}
+    client = KazooClient(hosts=connect_string, timeout=timeout, connection_retry=retry)
     client.start(timeout=30)
     serve(lambda kind, *arguments: KINDS[kind](client, *arguments))
 
